@@ -1,0 +1,56 @@
+# make demo : set everything up and run the demonstration
+# make test : set everything up and run every test
+# make lint : ruff and mypy
+# Nothing is installed outside the folder .venv.
+
+VENV ?= .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+# The first interpreter that is new enough; override with `make demo PYTHON=/path/to/python`.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format picture clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+demo: $(VENV)/.demo
+	@$(PY) -m isrlearn demo --out build/demo --force
+
+test: $(VENV)/.dev
+	$(PY) -m pytest -n auto -q
+
+lint: $(VENV)/.dev
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+
+format: $(VENV)/.dev
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+picture: $(VENV)/.demo
+	@$(PY) -m isrlearn demo --out build/picture --force
+	cp build/picture/before-after.png docs/images/colored-digits.png
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .nox
+
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "isrlearn needs Python 3.11 or newer; none was found. Install one, or name it: make demo PYTHON=/path/to/python" >&2; exit 2; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.created pyproject.toml
+	@echo "Installing isrlearn and what the demonstration needs (about a minute, once) ..."
+	@$(PIP) --editable ".[bench]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.created pyproject.toml
+	@echo "Installing isrlearn and what its tests need (about a minute, once) ..."
+	@$(PIP) --editable ".[all]" --group test --group lint
+	@touch $@

@@ -1,0 +1,69 @@
+"""Invariant-feature Subspace Recovery (ISR).
+
+Rows come with features, a label and an *environment* (hospital, camera, background, ...).
+ISR finds the directions of feature space in which the environments differ given the class,
+removes them, and fits or repairs a linear predictor on the rest.
+
+Importing this package loads nothing: every name is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isrlearn import datasets, exceptions, metrics, moments, plots, subspace
+    from isrlearn._folding import fold, repair_head
+    from isrlearn._predictors import ISRClassifier
+    from isrlearn._transformers import ISRCov, ISRMean
+    from isrlearn.moments import CellMoments
+    from isrlearn.subspace import Subspace
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "CellMoments": "isrlearn.moments",
+    "ISRClassifier": "isrlearn._predictors",
+    "ISRCov": "isrlearn._transformers",
+    "ISRMean": "isrlearn._transformers",
+    "Subspace": "isrlearn.subspace",
+    "fold": "isrlearn._folding",
+    "repair_head": "isrlearn._folding",
+    "datasets": "isrlearn.datasets",
+    "exceptions": "isrlearn.exceptions",
+    "metrics": "isrlearn.metrics",
+    "moments": "isrlearn.moments",
+    "plots": "isrlearn.plots",
+    "subspace": "isrlearn.subspace",
+}
+_SUBMODULES = {"datasets", "exceptions", "metrics", "moments", "plots", "subspace"}
+
+__all__ = [
+    "CellMoments",
+    "ISRClassifier",
+    "ISRCov",
+    "ISRMean",
+    "Subspace",
+    "__version__",
+    "datasets",
+    "exceptions",
+    "fold",
+    "metrics",
+    "moments",
+    "plots",
+    "repair_head",
+    "subspace",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'isrlearn' has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    value = module if name in _SUBMODULES else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,186 @@
+"""Fold a fitted linear pipeline into one weight and bias; repair an existing head."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from isrlearn._transformers import ISRMean, SubspaceTransformer
+from isrlearn._typing import Float64Array
+
+Head = tuple[Float64Array, Float64Array]
+
+
+def fold(estimator: Any) -> Head:
+    r"""Return weight and bias, in the original coordinates, of a fitted linear pipeline.
+
+    Scaling, PCA, removal and a linear head are affine maps; so is what they do together.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A linear model (`coef_` and `intercept_`), an `ISRClassifier`, or a Pipeline that ends in
+        one, with steps out of: the ISR transformers, StandardScaler, RobustScaler, MaxAbsScaler,
+        MinMaxScaler, PCA, IncrementalPCA, TruncatedSVD, feature selectors, "passthrough". Also a
+        fitted search over such a pipeline.
+
+    Returns
+    -------
+    weight : ndarray of shape (k, d) or (d,)
+        Of the shape of the head's `coef_`.
+    bias : ndarray of shape (k,) or ()
+        ``X @ weight.T + bias`` are the decision values of the pipeline.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from isrlearn import ISRMean, fold
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> pipe = make_pipeline(StandardScaler(), ISRMean(), LogisticRegression())
+    >>> pipe = pipe.fit(X, y, isrmean__environments=species)
+    >>> weight, bias = fold(pipe)
+    >>> np.allclose(X @ weight[0] + bias, pipe.decision_function(X))
+    True
+    """
+    check_is_fitted(estimator)
+    if hasattr(estimator, "best_estimator_"):
+        return fold(estimator.best_estimator_)
+    if not hasattr(estimator, "steps"):
+        return _head(estimator)
+    *steps, (_, last) = estimator.steps
+    head = fold(last)
+    for name, step in reversed(steps):
+        head = _fold_step(name, step, *head)
+    return head
+
+
+def repair_head(
+    weight: Any,
+    bias: Any,
+    X: Any,
+    y: Any,
+    *,
+    environments: Any,
+    sample_weight: Any = None,
+    isr: SubspaceTransformer | None = None,
+    centre: Any = None,
+) -> tuple[Any, Any]:
+    """Take the spurious directions out of an existing linear head, without refitting it.
+
+    The result gives on x what the old head gives on x with the spurious part removed: same shape,
+    same cost, no projection left to apply.
+
+    Parameters
+    ----------
+    weight : array-like of shape (k, d) or (d,)
+        Weights of the head, for example of the last layer of a network.
+    bias : array-like of shape (k,) or (), or None
+        Its bias. A head without bias needs ``centre=0``.
+    X : array-like of shape (n, d)
+        Rows in the head's input space.
+    y : array-like of shape (n,)
+        Class labels.
+    environments : array-like of shape (n,)
+        Environments; None, NaN or NA where unknown.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the rows.
+    isr : transformer, default=None
+        How to find the subspace, not fitted; None is ``ISRMean()``.
+    centre : float or array-like of shape (d,), default=None
+        Point relative to which to remove; None is the mean of the cell means.
+
+    Returns
+    -------
+    weight, bias
+        New arrays of the shapes and types that came in.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from isrlearn import repair_head
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> old = LogisticRegression(max_iter=10_000).fit(X, y)
+    >>> weight, bias = repair_head(old.coef_, old.intercept_, X, y, environments=species)
+    >>> weight.shape, bias.shape
+    ((1, 4), (1,))
+    """
+    finder = ISRMean() if isr is None else clone(isr)
+    finder.fit(X, y, environments=environments, sample_weight=sample_weight)
+    return finder.subspace_.fold_into(weight, bias, centre=centre)
+
+
+def _head(estimator: Any) -> Head:
+    if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
+        raise TypeError(
+            f"{type(estimator).__name__} is not a linear model (no coef_ and intercept_), so it "
+            "cannot be folded into one weight and bias. End the pipeline with one, such as "
+            "LogisticRegression."
+        )
+    weight = np.array(estimator.coef_, dtype=np.float64)
+    return weight, np.array(np.broadcast_to(estimator.intercept_, weight.shape[:-1]), dtype=float)
+
+
+def _fold_step(name: str, step: Any, weight: Float64Array, bias: Float64Array) -> Head:
+    if step is None or step == "passthrough":
+        return weight, bias
+    if hasattr(step, "fold_into"):
+        return step.fold_into(weight, bias)
+    for types, folder in _folders():
+        if isinstance(step, types):
+            return folder(step, weight, bias)
+    raise TypeError(
+        f"step {name!r} ({type(step).__name__}) is not known to be linear, so the pipeline cannot "
+        "be folded. Known are the ISR transformers, scalers, PCA, TruncatedSVD and feature "
+        "selectors; apply other steps before the pipeline."
+    )
+
+
+def _folders() -> list[tuple[Any, Callable[[Any, Float64Array, Float64Array], Head]]]:
+    # Imported here: `import isrlearn` must not load these modules.
+    from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+    from sklearn.feature_selection import SelectorMixin
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+    return [
+        (StandardScaler, lambda s, w, b: _unscale(w, b, s.mean_, s.scale_)),
+        (RobustScaler, lambda s, w, b: _unscale(w, b, s.center_, s.scale_)),
+        (MaxAbsScaler, lambda s, w, b: _unscale(w, b, None, s.scale_)),
+        (MinMaxScaler, _fold_min_max),
+        ((PCA, IncrementalPCA), _fold_pca),
+        (TruncatedSVD, lambda s, w, b: (w @ s.components_, b)),
+        (SelectorMixin, _fold_selector),
+    ]
+
+
+def _unscale(weight: Float64Array, bias: Float64Array, centre: Any, scale: Any) -> Head:
+    """Fold ``(x - centre) / scale``."""
+    if scale is not None:
+        weight = weight / scale
+    return weight, bias if centre is None else bias - weight @ centre
+
+
+def _fold_min_max(step: Any, weight: Float64Array, bias: Float64Array) -> Head:
+    if step.clip:
+        raise TypeError("MinMaxScaler(clip=True) is not linear: use clip=False to fold.")
+    return weight * step.scale_, bias + weight @ step.min_
+
+
+def _fold_pca(step: Any, weight: Float64Array, bias: Float64Array) -> Head:
+    if step.whiten:
+        smallest = np.finfo(step.explained_variance_.dtype).eps
+        weight = weight / np.maximum(np.sqrt(step.explained_variance_), smallest)
+    return _unscale(weight @ step.components_, bias, step.mean_, None)
+
+
+def _fold_selector(step: Any, weight: Float64Array, bias: Float64Array) -> Head:
+    support = step.get_support()
+    full = np.zeros((*weight.shape[:-1], len(support)))
+    full[..., support] = weight
+    return full, bias

@@ -1,0 +1,288 @@
+"""Stage 3: removal and a linear head in one estimator."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from isrlearn._folding import fold
+from isrlearn._transformers import ISRMean, SubspaceTransformer
+from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._validation import FLOATS, UNKNOWN, Rows, check_rows, refuse_sparse
+from isrlearn.subspace import Subspace
+
+
+def _head_has(method: str) -> Any:
+    def check(self: "ISRClassifier") -> bool:
+        return hasattr(getattr(self, "head_", self._head_or_default()), method)
+
+    return available_if(check)
+
+
+class ISRClassifier(ClassifierMixin, BaseEstimator):
+    r"""Remove the spurious subspace, then fit a linear head (Algorithms 1 and 2 with step IV).
+
+    Moments come from the rows whose environment is known; the head is fitted on all rows.
+
+    Parameters
+    ----------
+    isr : transformer, default=None
+        `ISRMean` or `ISRCov`, not fitted; None is ``ISRMean(n_spurious=1)``.
+    head : classifier, default=None
+        Fitted on the rows without their spurious part; None is ``LogisticRegression()``.
+    group_weight : {None, "balanced"}, default=None
+        "balanced" weighs rows in the head by the inverse size of their (class, environment) group,
+        so that all groups count the same. A row of unknown environment gets the mean weight of its
+        class. The mean weight is one.
+
+    Attributes
+    ----------
+    isr_ : transformer
+        The fitted `isr`.
+    head_ : classifier
+        The fitted `head`, in the coordinates of ``isr_.transform``.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights in the original coordinates, removal included, if the head is linear.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Bias in the original coordinates.
+    subspace_, n_spurious_, spurious_components_, spectrum_, environments_
+        As in `isr_`.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    fold : The same for a whole pipeline.
+    repair_head : Change an existing head without refitting.
+
+    Examples
+    --------
+    >>> from isrlearn import ISRClassifier
+    >>> from isrlearn.datasets import load_colored_digits
+    >>> train, test = load_colored_digits(random_state=0)
+    >>> clf = ISRClassifier().fit(train.X, train.y, environments=train.environments)
+    >>> clf.predict(test.X).shape == test.y.shape
+    True
+    """
+
+    __metadata_request__fit: ClassVar = {"environments": True}
+
+    def __init__(
+        self,
+        isr: SubspaceTransformer | None = None,
+        head: Any = None,
+        *,
+        group_weight: str | None = None,
+    ) -> None:
+        self.isr = isr
+        self.head = head
+        self.group_weight = group_weight
+
+    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+        """Find the spurious subspace and fit the head without it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        environments : array-like of shape (n_samples,), default=None
+            Environment of each row; None, NaN or NA where it is unknown. Such rows train the head
+            only. None: nothing is removed, with a `SingleEnvironmentWarning`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the moments and in the head.
+
+        Returns
+        -------
+        self
+        """
+        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        check_classification_targets(rows.y)
+        weights = self._head_weights(rows)
+        self.isr_ = clone(ISRMean() if self.isr is None else self.isr)
+        self.isr_.fit(rows.X, rows.y, environments=environments, sample_weight=sample_weight)
+        head = clone(self._head_or_default())
+        self.head_ = _fit_head(head, self.isr_.transform(rows.X), rows.y, weights)
+        return self
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the predicted class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment, also one never seen.
+        """
+        X = self._without_spurious(X)
+        return np.asarray(self.head_.predict(X))
+
+    @_head_has("decision_function")
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the head's decision values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        """
+        X = self._without_spurious(X)
+        return np.asarray(self.head_.decision_function(X))
+
+    @_head_has("predict_proba")
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the head's class probabilities, (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        """
+        X = self._without_spurious(X)
+        return np.asarray(self.head_.predict_proba(X))
+
+    @_head_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of the head's class probabilities, (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        """
+        X = self._without_spurious(X)
+        return np.asarray(self.head_.predict_log_proba(X))
+
+    @property
+    def coef_(self) -> Float64Array:
+        """Weights of the head in the original coordinates."""
+        return self._folded()[0]
+
+    @property
+    def intercept_(self) -> Float64Array:
+        """Bias of the head in the original coordinates."""
+        return self._folded()[1]
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Sorted class labels."""
+        check_is_fitted(self, "head_")
+        return np.asarray(self.head_.classes_)
+
+    @property
+    def subspace_(self) -> Subspace:
+        """The spurious subspace, a frozen `Subspace`."""
+        check_is_fitted(self, "head_")
+        return self.isr_.subspace_
+
+    @property
+    def n_spurious_(self) -> int:
+        """Number of directions removed."""
+        return self.subspace_.rank
+
+    @property
+    def spurious_components_(self) -> Float64Array:
+        """Directions removed, (n_spurious_, n_features)."""
+        return self.subspace_.directions
+
+    @property
+    def spectrum_(self) -> Float64Array:
+        """All eigenvalues by descending absolute value, (n_features,)."""
+        return self.subspace_.spectrum
+
+    @property
+    def environments_(self) -> LabelArray:
+        """Sorted environments."""
+        check_is_fitted(self, "head_")
+        return self.isr_.environments_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        head_tags = get_tags(self._head_or_default())
+        tags.classifier_tags.multi_class = head_tags.classifier_tags.multi_class
+        tags.non_deterministic = head_tags.non_deterministic
+        return tags
+
+    def _head_or_default(self) -> Any:
+        return LogisticRegression() if self.head is None else self.head
+
+    def _without_spurious(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "head_")
+        refuse_sparse(X)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        return self.isr_.transform(X)
+
+    def _folded(self) -> tuple[Float64Array, Float64Array]:
+        check_is_fitted(self, "head_")
+        try:
+            return self.isr_.fold_into(*fold(self.head_))
+        except TypeError as error:
+            # AttributeError, so that hasattr(clf, "coef_") is False for a head that is not linear.
+            raise AttributeError(str(error)) from error
+
+    def _head_weights(self, rows: Rows) -> Float64Array | None:
+        if self.group_weight is None:
+            return rows.sample_weight
+        if self.group_weight != "balanced":
+            raise ValueError(f"group_weight={self.group_weight!r} must be None or 'balanced'.")
+        return balanced_weights(rows)
+
+
+def balanced_weights(rows: Rows) -> Float64Array:
+    """Return weights that make every (class, environment) group count the same.
+
+    Rows of unknown environment get the mean weight of their class, and 1 where the whole class is
+    unknown. Without any known environment, the classes are the groups.
+
+    Parameters
+    ----------
+    rows : Rows
+        Checked rows; their own weights are multiplied in.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
+    environment = rows.environment_codes
+    if len(rows.environments) == 0:
+        environment = np.zeros_like(environment)
+    known = environment != UNKNOWN
+    group = rows.class_codes * (environment.max() + 1) + environment
+    _, place = np.unique(group[known], return_inverse=True)
+    sizes = np.bincount(place, own[known])
+    used = sizes > 0
+    factors = np.ones(len(sizes))
+    factors[used] = sizes.sum() / (used.sum() * sizes[used])
+    result = np.ones(len(own))
+    result[known] = factors[place]
+    totals = np.bincount(rows.class_codes[known], (own * result)[known], len(rows.classes))
+    counts = np.bincount(rows.class_codes[known], own[known], len(rows.classes))
+    class_factors = np.divide(totals, counts, out=np.ones_like(totals), where=counts > 0)
+    result[~known] = class_factors[rows.class_codes[~known]]
+    return own * result
+
+
+def _fit_head(head: Any, X: FloatArray, y: LabelArray, weights: Float64Array | None) -> Any:
+    if weights is None:
+        return head.fit(X, y)
+    if not hasattr(head, "steps"):
+        if not has_fit_parameter(head, "sample_weight"):
+            raise ValueError(
+                f"{type(head).__name__}.fit takes no sample_weight, which group_weight and "
+                "sample_weight need: choose another head or leave both out."
+            )
+        return head.fit(X, y, sample_weight=weights)
+    if get_config().get("enable_metadata_routing"):
+        return head.fit(X, y, sample_weight=weights)
+    return head.fit(X, y, **{f"{head.steps[-1][0]}__sample_weight": weights})

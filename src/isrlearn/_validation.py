@@ -1,0 +1,250 @@
+"""The one place that checks and encodes features, labels, environments and weights."""
+
+from collections.abc import Sized
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
+
+from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+
+UNKNOWN: Final = -1
+FLOATS: Final = (np.float64, np.float32)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows: features with integer codes for class and environment."""
+
+    X: FloatArray
+    """(n, d), float32 or float64, finite."""
+    y: LabelArray
+    """(n,) labels."""
+    classes: LabelArray
+    """(k,) sorted distinct labels."""
+    class_codes: IntArray
+    """(n,) index into `classes`."""
+    environments: LabelArray
+    """(E,) sorted distinct environments, the unknown left out."""
+    environment_codes: IntArray
+    """(n,) index into `environments`, -1 where the environment is unknown."""
+    sample_weight: Float64Array | None
+    """(n,) weights, none negative, or None for equal weights."""
+
+
+def check_rows(
+    X: Any,
+    y: Any,
+    environments: Any = None,
+    sample_weight: Any = None,
+    *,
+    estimator: BaseEstimator | None = None,
+    reset: bool = True,
+) -> Rows:
+    """Check and encode the arguments of `fit`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Dense numeric features.
+    y : array-like of shape (n,)
+        Class labels.
+    environments : array-like of shape (n,), default=None
+        One label per row; None, NaN and NA mark an unknown one. None: all are unknown.
+    sample_weight : array-like of shape (n,), default=None
+        One non-negative weight per row.
+    estimator : estimator, default=None
+        If given, its `n_features_in_` and `feature_names_in_` are set or checked.
+    reset : bool, default=True
+        Whether to set these attributes or to check against them.
+
+    Returns
+    -------
+    Rows
+    """
+    refuse_sparse(X)
+    _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
+    if estimator is None:
+        X, y = check_X_y(X, y, dtype=FLOATS)
+    else:
+        X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
+    classes, class_codes = encode_labels(y, "y")
+    if np.any(class_codes == UNKNOWN):
+        raise ValueError("y has missing labels (None or NaN): drop those rows before fitting.")
+    if environments is not None:
+        _refuse_continuous(y)
+    environment_labels, environment_codes = check_environments(environments, len(X))
+    return Rows(
+        X=X,
+        y=classes[class_codes],
+        classes=classes,
+        class_codes=class_codes,
+        environments=environment_labels,
+        environment_codes=environment_codes,
+        sample_weight=check_weights(sample_weight, len(X)),
+    )
+
+
+def check_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntArray]:
+    """Return the sorted environments and the code of each row (-1: unknown).
+
+    Parameters
+    ----------
+    environments : array-like of shape (n,) or None
+        Labels of one type; None, NaN and NA mark an unknown one. None: all are unknown.
+    n_rows : int
+        How many there must be.
+
+    Returns
+    -------
+    labels : ndarray of shape (E,)
+    codes : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> labels, codes = check_environments(["lab", None, "field"], 3)
+    >>> labels.tolist(), codes.tolist()
+    (['field', 'lab'], [1, -1, 0])
+    """
+    if environments is None:
+        return np.empty(0, dtype=np.intp), np.full(n_rows, UNKNOWN, dtype=np.intp)
+    labels, codes = encode_labels(environments, "environments")
+    if len(codes) != n_rows:
+        raise ValueError(
+            f"environments has {len(codes)} values but X has {n_rows} rows: give one per row, "
+            "and None where it is unknown."
+        )
+    return labels, codes
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Float64Array | None:
+    """Return the weights as float64, or None; refuse negative and all-zero ones."""
+    if sample_weight is None:
+        return None
+    weights: Float64Array = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, expected ({n_rows},): one weight per row."
+        )
+    if weights.min() < 0:
+        raise ValueError(
+            f"sample_weight has a negative value ({weights.min():g}): weights must be >= 0."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: at least one must be positive.")
+    return weights
+
+
+def check_scale(scale: Any) -> float:
+    """Return `scale` as a float in [0, 1]."""
+    if isinstance(scale, bool) or not isinstance(scale, Number) or not 0 <= scale <= 1:  # type: ignore[operator]
+        raise ValueError(
+            f"scale={scale!r} is not a number in [0, 1]: 0 removes the spurious directions, "
+            "1 leaves them as they are."
+        )
+    return float(scale)  # type: ignore[arg-type]
+
+
+def refuse_sparse(X: Any) -> None:
+    """Raise a ValueError that says what to do with sparse features."""
+    if issparse(X):
+        raise ValueError(
+            "X is sparse, and removing directions would fill it: reduce it first "
+            "(sklearn.decomposition.TruncatedSVD) or pass X.toarray()."
+        )
+
+
+def _refuse_continuous(y: LabelArray) -> None:
+    kind = type_of_target(y)
+    if kind.startswith("continuous"):
+        raise ValueError(
+            f"y is {kind} with {len(np.unique(y))} distinct values, but class labels are needed: "
+            "bin it or round it to classes."
+        )
+
+
+def _check_lengths(X: Any, **others: Any) -> None:
+    n_rows = _length(X)
+    for name, values in others.items():
+        length = _length(values)
+        if n_rows is not None and length is not None and length != n_rows:
+            raise ValueError(
+                f"{name} has {length} values but X has {n_rows} rows: give one value per row."
+            )
+
+
+def _length(values: Any) -> int | None:
+    """Return how many rows there are, or None where scikit-learn's own message is the better."""
+    if hasattr(values, "shape"):
+        return int(values.shape[0]) if len(values.shape) else None
+    return len(values) if isinstance(values, Sized) and not isinstance(values, str) else None
+
+
+def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
+    """Return sorted distinct labels and codes, -1 where a label is missing."""
+    array = _as_label_array(values, name)
+    missing = _missing(array)
+    known = array[~missing]
+    if array.dtype == object:
+        known = _one_type(known, name)
+    labels, inverse = np.unique(known, return_inverse=True)
+    codes = np.full(len(array), UNKNOWN, dtype=np.intp)
+    codes[~missing] = inverse
+    return labels, codes
+
+
+def _as_label_array(values: Any, name: str) -> LabelArray:
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected one label per row in one dimension. "
+            "Join several attributes into one label first."
+        )
+    return array
+
+
+def _missing(array: LabelArray) -> Any:
+    """Return the mask of missing labels."""
+    if array.dtype == object:
+        return np.fromiter((_is_missing(value) for value in array), dtype=bool, count=len(array))
+    if array.dtype.kind in "fc":
+        return np.isnan(array)
+    if array.dtype.kind == "U":
+        # What NumPy makes of NaN among strings: np.array(["a", nan]), np.where(mask, nan, names).
+        return array == "nan"
+    return np.zeros(len(array), dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to be a bool
+        return True
+
+
+def _one_type(known: LabelArray, name: str) -> LabelArray:
+    """Turn an object array of strings or of numbers into an array of that type."""
+    kinds = {"str" if isinstance(v, str) else _number_or_type(v) for v in known}
+    if len(kinds) > 1 or not kinds <= {"str", "number"}:
+        raise TypeError(
+            f"{name} mixes or holds labels of type {', '.join(sorted(kinds))}: use only strings "
+            "or only numbers."
+        )
+    return np.array(known.tolist()) if len(known) else known.astype(np.intp)
+
+
+def _number_or_type(value: Any) -> str:
+    return "number" if isinstance(value, Number) else type(value).__name__

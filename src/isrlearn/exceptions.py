@@ -1,0 +1,23 @@
+"""Warnings of the library, so that each can be silenced or turned into an error by its class.
+
+Examples
+--------
+>>> import warnings
+>>> from isrlearn.exceptions import SingleEnvironmentWarning
+>>> warnings.simplefilter("error", SingleEnvironmentWarning)  # be strict
+>>> warnings.resetwarnings()
+"""
+
+__all__ = ["EmptyCellWarning", "SingleEnvironmentWarning", "TinyCellWarning"]
+
+
+class SingleEnvironmentWarning(UserWarning):
+    """No environments were given: nothing can differ between them, so nothing is removed."""
+
+
+class EmptyCellWarning(UserWarning):
+    """Some class has no rows in some environment; the fit goes on with the other cells."""
+
+
+class TinyCellWarning(UserWarning):
+    """Some (class, environment) cell has so few rows that its moments are mostly noise."""

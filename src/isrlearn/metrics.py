@@ -1,0 +1,312 @@
+r"""Scores per group: a model is as good as it is for the group it serves worst.
+
+A *group* is a (class, environment) cell of the rows that are scored. "Average accuracy" has two
+meanings in this field; both are here, under different names:
+
+* `average_accuracy`: the plain share of rows that are right;
+* `adjusted_average_accuracy`: group accuracies weighted by the sizes of the *training* groups.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from isrlearn._typing import Float64Array, IntArray, LabelArray
+from isrlearn._validation import UNKNOWN, check_environments, check_weights, encode_labels
+
+__all__ = [
+    "GroupScores",
+    "GroupScorer",
+    "adjusted_average_accuracy",
+    "average_accuracy",
+    "environment_accuracies",
+    "group_scores",
+    "worst_group_accuracy",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupScores:
+    """Accuracies of the (class, environment) groups.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (k,)
+        Sorted labels.
+    environments : ndarray of shape (E,)
+        Sorted environments.
+    sizes : ndarray of shape (k, E)
+        Weight of the rows in each group; their number without weights.
+    correct : ndarray of shape (k, E)
+        Weight of the rows that were predicted right.
+
+    Examples
+    --------
+    >>> from isrlearn.metrics import group_scores
+    >>> scores = group_scores([0, 0, 1, 1], [0, 1, 1, 1], environments=["a", "b", "a", "b"])
+    >>> scores.accuracies
+    array([[1., 0.],
+           [1., 1.]])
+    >>> scores.worst, scores.average
+    (0.0, 0.75)
+    >>> scores.worst_group
+    (0, 'b')
+    """
+
+    classes: LabelArray
+    environments: LabelArray
+    sizes: Float64Array
+    correct: Float64Array
+
+    @property
+    def accuracies(self) -> Float64Array:
+        """Accuracy of each group, (k, E); NaN for a group without rows."""
+        empty = np.full_like(self.sizes, np.nan)
+        return np.divide(self.correct, self.sizes, out=empty, where=self.sizes > 0)
+
+    @property
+    def worst(self) -> float:
+        """Smallest accuracy over the groups that have rows."""
+        return float(np.nanmin(self.accuracies))
+
+    @property
+    def worst_group(self) -> tuple[Any, Any]:
+        """Class and environment of the worst group, the first of several."""
+        place = np.nanargmin(self.accuracies)
+        c, e = np.unravel_index(place, self.sizes.shape)
+        return self.classes[c].item(), self.environments[e].item()
+
+    @property
+    def average(self) -> float:
+        """Plain accuracy over the rows."""
+        return float(self.correct.sum() / self.sizes.sum())
+
+    @property
+    def per_environment(self) -> Float64Array:
+        """Accuracy in each environment, (E,)."""
+        return np.asarray(self.correct.sum(axis=0) / self.sizes.sum(axis=0))
+
+    def adjusted_average(self, y_train: Any, environments_train: Any) -> float:
+        """Return the mean of the group accuracies, weighted by the sizes of the training groups.
+
+        Parameters
+        ----------
+        y_train, environments_train : array-like of shape (n_train,)
+            Labels and environments of the training rows; rows of unknown environment do not count.
+
+        Returns
+        -------
+        float
+        """
+        y_train = np.asarray(y_train)
+        training = group_scores(y_train, y_train, environments=environments_train)
+        weights = np.zeros(self.sizes.shape)
+        for (c, e), size in np.ndenumerate(training.sizes):
+            if size > 0:
+                weights[self._place(training.classes[c], training.environments[e])] = size
+        return float(np.sum(weights * np.nan_to_num(self.accuracies)) / weights.sum())
+
+    def _place(self, label: Any, environment: Any) -> tuple[int, int]:
+        c = np.flatnonzero(self.classes == label)
+        e = np.flatnonzero(self.environments == environment)
+        if len(c) == 0 or len(e) == 0 or self.sizes[c[0], e[0]] == 0:
+            raise ValueError(
+                f"the training group (class {label!r}, environment {environment!r}) has no scored "
+                "rows, so the average weighted by training groups is not defined. Score rows of "
+                "every training group, or use the plain average."
+            )
+        return int(c[0]), int(e[0])
+
+
+def group_scores(
+    y_true: Any, y_pred: Any, *, environments: Any, sample_weight: Any = None
+) -> GroupScores:
+    """Score predictions per (class, environment) group.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    environments : array-like of shape (n,)
+        Environments; rows with None, NaN or NA belong to no group and are left out.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    GroupScores
+    """
+    classes, class_codes = encode_labels(y_true, "y_true")
+    labels, environment_codes = check_environments(environments, len(class_codes))
+    known = environment_codes != UNKNOWN
+    if not known.any():
+        raise ValueError("no row has a known environment, so there is no group to score.")
+    weights = check_weights(sample_weight, len(class_codes))
+    weights = np.ones(len(known)) if weights is None else weights
+    right = _right(y_true, y_pred) * weights
+    shape = len(classes), len(labels)
+    cells = class_codes[known] * shape[1] + environment_codes[known]
+    return GroupScores(
+        classes=classes,
+        environments=labels,
+        sizes=_table(cells, weights[known], shape),
+        correct=_table(cells, right[known], shape),
+    )
+
+
+def worst_group_accuracy(
+    y_true: Any, y_pred: Any, *, environments: Any, sample_weight: Any = None
+) -> float:
+    """Return the smallest accuracy over (class, environment) groups.
+
+    Parameters
+    ----------
+    y_true, y_pred, environments, sample_weight : array-like of shape (n,)
+        As in `group_scores`.
+
+    Examples
+    --------
+    >>> worst_group_accuracy([0, 0, 1, 1], [0, 1, 1, 1], environments=[0, 1, 0, 1])
+    0.0
+    """
+    scores = group_scores(y_true, y_pred, environments=environments, sample_weight=sample_weight)
+    return scores.worst
+
+
+def average_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Return the plain share of rows that are right.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight : array-like of shape (n,)
+        True and predicted labels, and weights of the rows.
+    """
+    right = _right(y_true, y_pred)
+    return float(np.average(right, weights=check_weights(sample_weight, len(right))))
+
+
+def adjusted_average_accuracy(
+    y_true: Any, y_pred: Any, *, environments: Any, y_train: Any, environments_train: Any
+) -> float:
+    """Return the group accuracies' mean, weighted by the sizes of the training groups.
+
+    Parameters
+    ----------
+    y_true, y_pred, environments : array-like of shape (n,)
+        As in `group_scores`.
+    y_train, environments_train : array-like of shape (n_train,)
+        Labels and environments of the training rows.
+
+    Examples
+    --------
+    >>> adjusted_average_accuracy([0, 1], [0, 0], environments=["a", "a"],
+    ...                           y_train=[0, 0, 0, 1], environments_train=["a"] * 4)
+    0.75
+    """
+    scores = group_scores(y_true, y_pred, environments=environments)
+    return scores.adjusted_average(y_train, environments_train)
+
+
+def environment_accuracies(y_true: Any, y_pred: Any, *, environments: Any) -> dict[Any, float]:
+    """Return the accuracy in each environment.
+
+    Parameters
+    ----------
+    y_true, y_pred, environments : array-like of shape (n,)
+        As in `group_scores`.
+
+    Examples
+    --------
+    >>> environment_accuracies([0, 0, 1], [0, 1, 1], environments=["a", "b", "b"])
+    {'a': 1.0, 'b': 0.5}
+    """
+    scores = group_scores(y_true, y_pred, environments=environments)
+    return dict(zip(scores.environments.tolist(), scores.per_environment.tolist(), strict=True))
+
+
+class GroupScorer:
+    """Scorer for GridSearchCV and cross_validate that knows the environments.
+
+    With metadata routing on, pass ``environments=`` to the search: the scorer asks for it. With
+    routing off scikit-learn gives a scorer no more than X and y; then pass the environments here as
+    a pandas Series, and X as a DataFrame with the same index.
+
+    Parameters
+    ----------
+    score : {"worst_group", "worst_environment", "average"}, default="worst_group"
+        What to return: the accuracy of the worst group, of the worst environment, or over the rows
+        of known environment.
+    environments : pandas.Series, default=None
+        Environments by the index of X, for use without metadata routing.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from isrlearn import ISRMean, ISRClassifier
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.metrics import GroupScorer
+    >>> X, y, species = load_penguins()
+    >>> grid = {"isr__n_spurious": [0, 1, 2]}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(ISRClassifier(ISRMean()), grid, scoring=GroupScorer(), cv=3)
+    ...     search = search.fit(X / X.std(axis=0), y, environments=species)
+    >>> sorted(search.best_params_)
+    ['isr__n_spurious']
+    """
+
+    def __init__(self, score: str = "worst_group", *, environments: Any = None) -> None:
+        if score not in _SCORES:
+            raise ValueError(f"score={score!r} must be one of {sorted(_SCORES)}.")
+        self.score = score
+        self.environments = environments
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, environments: Any = None) -> float:
+        """Return the score of `estimator` on rows X, y."""
+        if environments is None:
+            environments = self._by_index(X)
+        return _SCORES[self.score](group_scores(y, estimator.predict(X), environments=environments))
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Ask for `environments` when metadata routing is on."""
+        request = MetadataRequest(owner=type(self).__name__)
+        request.score.add_request(param="environments", alias=True)
+        return request
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.score!r})"
+
+    def _by_index(self, X: Any) -> Any:
+        if self.environments is None or not hasattr(X, "index"):
+            raise ValueError(
+                "GroupScorer has no environments for these rows. Either turn on metadata routing "
+                "(sklearn.set_config(enable_metadata_routing=True)) and pass environments= to the "
+                "search, or pass X as a DataFrame and GroupScorer(environments=Series) with the "
+                "same index."
+            )
+        return self.environments.loc[X.index]
+
+
+_SCORES: Final[dict[str, Callable[[GroupScores], float]]] = {
+    "worst_group": lambda scores: scores.worst,
+    "worst_environment": lambda scores: float(scores.per_environment.min()),
+    "average": lambda scores: scores.average,
+}
+
+
+def _right(y_true: Any, y_pred: Any) -> Float64Array:
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if true.shape != predicted.shape or true.ndim != 1:
+        raise ValueError(
+            f"y_true has shape {true.shape} and y_pred {predicted.shape}: give one label per row."
+        )
+    return (true == predicted).astype(np.float64)
+
+
+def _table(cells: IntArray, weights: Float64Array, shape: tuple[int, int]) -> Float64Array:
+    """Sum weights per cell."""
+    sums = np.bincount(cells, weights, shape[0] * shape[1])
+    return np.asarray(sums, dtype=np.float64).reshape(shape)

@@ -1,0 +1,90 @@
+"""Pictures: axes in, axes out. Needs matplotlib (``pip install isrlearn[bench]``)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from isrlearn._typing import Float64Array, LabelArray
+from isrlearn.metrics import GroupScores
+
+__all__ = ["plot_group_accuracies", "plot_reliance"]
+
+_PALETTE = ("#3b6fb6", "#d98032", "#7a4fa3", "#2a8f5b", "#c8452e", "#4d4d4d")
+_MARKERS = ("o", "^", "s", "D", "v", "P")
+
+
+def plot_reliance(
+    ax: Any,
+    amounts: Float64Array,
+    decisions: Float64Array,
+    y: LabelArray,
+    environments: LabelArray,
+    *,
+    colors: Sequence[str] = _PALETTE,
+) -> Any:
+    """Plot decision values against the amount of a spurious direction.
+
+    A model that leans on the direction shows a slope; one that does not shows none.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        Where to draw.
+    amounts : ndarray of shape (n,)
+        Coordinate of each row along the direction.
+    decisions : ndarray of shape (n,)
+        Decision value of each row.
+    y, environments : ndarray of shape (n,)
+        Class (marker) and environment (colour) of each row.
+    colors : sequence of str, optional
+        Colours of the environments in their sorted order, repeated if there are fewer.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    for i, environment in enumerate(np.unique(environments)):
+        for j, label in enumerate(np.unique(y)):
+            rows = (environments == environment) & (y == label)
+            ax.scatter(
+                amounts[rows],
+                decisions[rows],
+                s=14,
+                color=colors[i % len(colors)],
+                marker=_MARKERS[j % len(_MARKERS)],
+                facecolors=None if j else "none",
+                linewidths=0.7,
+                alpha=0.7,
+                label=f"class {label}, {environment}",
+            )
+    ax.axhline(0, color="0.4", linewidth=0.8)
+    ax.set(xlabel="amount of the spurious direction", ylabel="decision value")
+    return ax
+
+
+def plot_group_accuracies(ax: Any, scores: Mapping[str, GroupScores]) -> Any:
+    """Plot the accuracy of each (class, environment) group for several models.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        Where to draw.
+    scores : mapping of str to GroupScores
+        Scores of the same groups, by the name of the model.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    first = next(iter(scores.values()))
+    names = [f"class {c}\n{e}" for c in first.classes for e in first.environments]
+    width = 0.8 / len(scores)
+    for i, (name, score) in enumerate(scores.items()):
+        places = np.arange(len(names)) + (i - (len(scores) - 1) / 2) * width
+        shade = _PALETTE[0] if i == len(scores) - 1 else "0.72"
+        ax.bar(places, score.accuracies.ravel(), width, label=name, color=shade)
+    ax.set(ylabel="accuracy", ylim=(0, 1))
+    ax.set_xticks(np.arange(len(names)), names)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(scores))
+    return ax

@@ -1,0 +1,267 @@
+r"""Stage 2: the spurious subspace as a frozen result that applies, folds and saves itself."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+from scipy.linalg import qr, subspace_angles
+
+from isrlearn._typing import Float64Array, FloatArray
+
+__all__ = ["Subspace"]
+
+PROTOCOL: Final = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Subspace:
+    r"""Directions to remove from feature space, and how.
+
+    Removal is affine and may be oblique:
+
+    .. math:: \mathrm{project}(x) = x - (1 - s)\, D^T F (x - c)
+
+    with rows D `directions`, F `functionals`, c `centre` and s `scale`. Only these low-rank factors
+    are kept; no d x d matrix is formed unless `matrix` is called.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (r, d)
+        Orthonormal rows that span what is removed.
+    functionals : ndarray of shape (r, d)
+        How much of each direction a row has, ``functionals @ directions.T`` is the identity. Equal
+        to `directions` for an orthogonal removal.
+    centre : ndarray of shape (d,)
+        Removal is relative to this point: shifting X shifts the result and changes nothing else.
+    spectrum : ndarray of shape (d,)
+        Eigenvalues by descending absolute value, of which the directions are the first r.
+    scale : float
+        What is left of the removed part, from 0 (nothing) to 1 (all).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> s = Subspace.orthogonal(np.array([[0.0, 1.0]]), centre=np.array([0.0, 3.0]))
+    >>> s
+    Subspace(rank=1, features=2, scale=0.0)
+    >>> s.project(np.array([[2.0, 7.0]]))
+    array([[2., 3.]])
+    >>> s.fold_into(np.array([[1.0, 1.0]]), np.array([0.5]))
+    (array([[1., 0.]]), array([3.5]))
+    """
+
+    directions: Float64Array
+    functionals: Float64Array
+    centre: Float64Array
+    spectrum: Float64Array
+    scale: float = 0.0
+
+    def __post_init__(self) -> None:
+        r, d = self.directions.shape
+        shapes = {"functionals": (r, d), "centre": (d,), "spectrum": (d,)}
+        for name, expected in shapes.items():
+            actual = getattr(self, name).shape
+            if actual != expected:
+                raise ValueError(
+                    f"{name} has shape {actual}, but directions of shape {(r, d)} need {expected}."
+                )
+        for name in ("directions", *shapes):
+            getattr(self, name).flags.writeable = False
+
+    @classmethod
+    def orthogonal(
+        cls,
+        directions: Float64Array,
+        *,
+        centre: Float64Array,
+        spectrum: Float64Array | None = None,
+        scale: float = 0.0,
+    ) -> Self:
+        """Return an orthogonal removal: functionals equal to the directions.
+
+        Parameters
+        ----------
+        directions : ndarray of shape (r, d)
+            Orthonormal rows.
+        centre : ndarray of shape (d,)
+            Point that stays where it is.
+        spectrum : ndarray of shape (d,), default=None
+            Eigenvalues; None for zeros.
+        scale : float, default=0.0
+            What is left of the removed part.
+        """
+        directions = np.array(directions, dtype=np.float64)
+        if spectrum is None:
+            spectrum = np.zeros(directions.shape[1])
+        return cls(directions, directions, np.array(centre), np.array(spectrum), scale)
+
+    @classmethod
+    def nothing(cls, n_features: int, *, spectrum: Float64Array | None = None) -> Self:
+        """Return the subspace {0}: projecting changes nothing."""
+        none = np.empty((0, n_features))
+        return cls.orthogonal(none, centre=np.zeros(n_features), spectrum=spectrum)
+
+    @property
+    def rank(self) -> int:
+        """Number of directions r."""
+        return int(self.directions.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.directions.shape[1])
+
+    @cached_property
+    def kept(self) -> Float64Array:
+        r"""Orthonormal basis of what stays, (d - r, d): the paper's :math:`P'` (step III).
+
+        It is orthogonal to the directions, so :math:`P' \mathrm{project}(x) = P'x` for any
+        functionals and centre.
+        """
+        if self.rank == 0:
+            return np.eye(self.n_features)
+        q, _ = qr(self.directions.T)
+        basis = q[:, self.rank :].T
+        largest = np.argmax(np.abs(basis), axis=1)
+        return np.asarray(basis * np.sign(basis[np.arange(len(basis)), largest])[:, None])
+
+    def project(self, X: FloatArray) -> FloatArray:
+        """Remove the subspace from rows, in the original coordinates.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Rows, float32 or float64.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            A new array of the type of X.
+        """
+        self._check_features(X, "X")
+        if self.rank == 0:
+            return np.array(X)
+        amounts = (X - self.centre.astype(X.dtype)) @ self.functionals.T.astype(X.dtype)
+        amounts *= 1 - self.scale
+        return np.asarray(X - amounts @ self.directions.astype(X.dtype))
+
+    def reduce(self, X: FloatArray) -> FloatArray:
+        """Return the coordinates `P'x` of rows in the kept subspace, (n, d - r)."""
+        self._check_features(X, "X")
+        return np.asarray(X @ self.kept.T.astype(X.dtype))
+
+    def fold_into(
+        self, weight: Any, bias: Any = None, *, centre: float | Float64Array | None = None
+    ) -> tuple[Any, Any]:
+        r"""Return the head that gives on x what the old one gives on ``project(x)``.
+
+        .. math:: w' = w - (1-s)\, w D^T F, \qquad b' = b + (1-s)\, w D^T F c
+
+        Parameters
+        ----------
+        weight : array-like of shape (d,) or (k, d)
+            Weights of a linear head.
+        bias : array-like of shape () or (k,), default=None
+            Its bias. None is an error unless the removal is about the origin: a head without bias
+            cannot hold the constant that removal adds.
+        centre : float or ndarray of shape (d,), default=None
+            Remove relative to this point instead of `self.centre`; 0 for a head without bias.
+
+        Returns
+        -------
+        weight, bias
+            Of the shapes that came in, bias None if it was None.
+        """
+        weight = _as_float(weight)
+        self._check_features(weight, "weight")
+        point = self.centre if centre is None else np.broadcast_to(centre, self.n_features)
+        change = (1 - self.scale) * (weight @ self.directions.T) @ self.functionals
+        new_weight = (weight - change).astype(weight.dtype)
+        constant = change @ point
+        if bias is None:
+            if np.any(constant != 0):
+                raise ValueError(
+                    "this head has no bias, but removing directions relative to their centre adds "
+                    "a constant: give the head a bias, or fold with centre=0 (about the origin)."
+                )
+            return new_weight, None
+        bias = _as_float(bias)
+        if bias.shape != constant.shape:
+            raise ValueError(
+                f"bias has shape {bias.shape}, but weight of shape {weight.shape} needs "
+                f"{constant.shape}."
+            )
+        return new_weight, np.asarray(bias + constant, dtype=bias.dtype)
+
+    def angles_to(self, other: "Subspace | Float64Array") -> Float64Array:
+        """Return the principal angles between two removed subspaces, in radians, largest first.
+
+        Parameters
+        ----------
+        other : Subspace or ndarray of shape (r', d)
+            Another subspace, or rows that span one.
+
+        Returns
+        -------
+        ndarray of shape (min(r, r'),)
+            All zero if one span contains the other.
+        """
+        rows = other.directions if isinstance(other, Subspace) else np.atleast_2d(other)
+        self._check_features(rows, "other")
+        if self.rank == 0 or len(rows) == 0:
+            return np.empty(0)
+        return np.asarray(subspace_angles(self.directions.T, rows.T))
+
+    def matrix(self) -> Float64Array:
+        """Return the linear part of `project` as a dense matrix P, (d, d): ``P @ x``."""
+        change = (1 - self.scale) * self.directions.T @ self.functionals
+        return np.asarray(np.eye(self.n_features) - change)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return plain arrays from which `from_arrays` rebuilds the subspace."""
+        return {
+            "protocol": np.array(PROTOCOL),
+            "directions": self.directions,
+            "functionals": self.functionals,
+            "centre": self.centre,
+            "spectrum": self.spectrum,
+            "scale": np.array(self.scale),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Any) -> Self:
+        """Rebuild a subspace from `to_arrays`.
+
+        Parameters
+        ----------
+        arrays : mapping of str to ndarray
+            What `to_arrays` returned, or an opened ``.npz`` file of it.
+        """
+        protocol = int(arrays["protocol"])
+        if protocol != PROTOCOL:
+            raise ValueError(
+                f"the subspace was saved with protocol {protocol}, and this version reads "
+                f"protocol {PROTOCOL}: use the version of isrlearn that saved it."
+            )
+        names = ("directions", "functionals", "centre", "spectrum")
+        values = {name: np.array(arrays[name], dtype=np.float64) for name in names}
+        return cls(**values, scale=float(arrays["scale"]))
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(rank={self.rank}, features={self.n_features}, "
+            f"scale={self.scale})"
+        )
+
+    def _check_features(self, array: Any, name: str) -> None:
+        if array.shape[-1] != self.n_features:
+            raise ValueError(
+                f"{name} has {array.shape[-1]} columns, but the subspace is one of "
+                f"{self.n_features} features."
+            )
+
+
+def _as_float(values: Any) -> FloatArray:
+    array = np.asarray(values)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
