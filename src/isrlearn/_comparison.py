@@ -70,13 +70,10 @@ def _too_few_environments(moments: CellMoments) -> str:
 
 
 def _no_class_to_compare(moments: CellMoments, classes: IntArray) -> str:
-    where = [
-        f"{moments.classes[c]!r} only in {moments.environments[e]!r}"
-        for c, e in zip(moments.class_index, moments.environment_index, strict=True)
-        if c in classes
-    ]
+    cells = zip(moments.class_index, moments.environment_index, strict=True)
+    where = [_name(moments, c, e) for c, e in cells if c in classes]
     return (
-        f"no class is seen in two environments ({_some(where)}), so environments cannot be "
+        f"no class is seen in two environments (rows: {_some(where)}), so environments cannot be "
         "compared given the class. Add rows, or use an environment that does not determine "
         "the label."
     )
@@ -84,11 +81,7 @@ def _no_class_to_compare(moments: CellMoments, classes: IntArray) -> str:
 
 def _warn_of_empty_cells(moments: CellMoments, classes: IntArray) -> None:
     table = moments.counts_table()
-    empty = [
-        f"class {moments.classes[c]!r} in environment {moments.environments[e]!r}"
-        for c in classes
-        for e in np.flatnonzero(table[c] == 0)
-    ]
+    empty = [_name(moments, c, e) for c in classes for e in np.flatnonzero(table[c] == 0)]
     if empty:
         warn(
             f"no rows of {_some(empty)}. These cells are left out, and so is a class that is seen "
@@ -99,13 +92,8 @@ def _warn_of_empty_cells(moments: CellMoments, classes: IntArray) -> None:
 
 
 def _warn_of_tiny_cells(moments: CellMoments) -> None:
-    tiny = [
-        f"class {moments.classes[c]!r} in environment {moments.environments[e]!r} has {n}"
-        for c, e, n in zip(
-            moments.class_index, moments.environment_index, moments.counts, strict=True
-        )
-        if n < TINY_CELL_ROWS
-    ]
+    cells = zip(moments.class_index, moments.environment_index, moments.counts, strict=True)
+    tiny = [f"{_name(moments, c, e)} has {n}" for c, e, n in cells if n < TINY_CELL_ROWS]
     if tiny:
         warn(
             f"cells with fewer than {TINY_CELL_ROWS} rows: {_some(tiny)}. Their moments are mostly "
@@ -113,6 +101,11 @@ def _warn_of_tiny_cells(moments: CellMoments) -> None:
             TinyCellWarning,
             stacklevel=2,
         )
+
+
+def _name(moments: CellMoments, c: int, e: int) -> str:
+    label, environment = moments.classes[c].item(), moments.environments[e].item()
+    return f"class {label!r} in environment {environment!r}"
 
 
 def _some(items: list[str]) -> str:

@@ -124,7 +124,10 @@ def _head(estimator: Any) -> Head:
             "LogisticRegression."
         )
     weight = np.array(estimator.coef_, dtype=np.float64)
-    return weight, np.array(np.broadcast_to(estimator.intercept_, weight.shape[:-1]), dtype=float)
+    bias = np.asarray(estimator.intercept_, dtype=np.float64)
+    shape = weight.shape[:-1]
+    # Some binary heads pair a 1-D weight with a bias of shape (1,); a missing bias is one zero.
+    return weight, bias.reshape(shape) if bias.size == np.prod(shape) else np.full(shape, bias)
 
 
 def _fold_step(name: str, step: Any, weight: Float64Array, bias: Float64Array) -> Head:
@@ -149,7 +152,7 @@ def _folders() -> list[tuple[Any, Callable[[Any, Float64Array, Float64Array], He
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
     return [
-        (StandardScaler, lambda s, w, b: _unscale(w, b, s.mean_, s.scale_)),
+        (StandardScaler, _fold_standard),
         (RobustScaler, lambda s, w, b: _unscale(w, b, s.center_, s.scale_)),
         (MaxAbsScaler, lambda s, w, b: _unscale(w, b, None, s.scale_)),
         (MinMaxScaler, _fold_min_max),
@@ -164,6 +167,11 @@ def _unscale(weight: Float64Array, bias: Float64Array, centre: Any, scale: Any) 
     if scale is not None:
         weight = weight / scale
     return weight, bias if centre is None else bias - weight @ centre
+
+
+def _fold_standard(step: Any, weight: Float64Array, bias: Float64Array) -> Head:
+    # With with_mean=False the mean is stored all the same, and not used.
+    return _unscale(weight, bias, step.mean_ if step.with_mean else None, step.scale_)
 
 
 def _fold_min_max(step: Any, weight: Float64Array, bias: Float64Array) -> Head:

@@ -206,6 +206,8 @@ def _as_label_array(values: Any, name: str) -> LabelArray:
         values = values.to_numpy()
     # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
     array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.dtype.kind == "T":  # NumPy's strings of variable width
+        array = array.astype(object)
     if array.ndim != 1:
         raise ValueError(
             f"{name} has shape {array.shape}, expected one label per row in one dimension. "
@@ -220,8 +222,10 @@ def _missing(array: LabelArray) -> Any:
         return np.fromiter((_is_missing(value) for value in array), dtype=bool, count=len(array))
     if array.dtype.kind in "fc":
         return np.isnan(array)
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
     if array.dtype.kind == "U":
-        # What NumPy makes of NaN among strings: np.array(["a", nan]), np.where(mask, nan, names).
+        # What NumPy makes of NaN among strings: np.array(["a", nan]).
         return array == "nan"
     return np.zeros(len(array), dtype=bool)
 

@@ -65,7 +65,8 @@ def demo(
     console.print(_table(rows))
     console.print(
         "Colour agrees with the label in 9 of 10 training rows and in 1 of 10 test rows.\n"
-        "Average: plain over the test rows; training mix: groups weighted as in training."
+        "Average: plain over the test rows; training mix: groups weighted as in training.\n"
+        "Reweighted: the (label, colour) groups count the same in the fit."
     )
     console.print(f"Picture: {picture.resolve()}", soft_wrap=True)
 

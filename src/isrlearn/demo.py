@@ -96,7 +96,7 @@ def _models() -> dict[str, Callable[[], Any]]:
 
     return {
         "ERM": lambda: classifier(0),
-        "ERM, groups reweighted": lambda: classifier(0, "balanced"),
+        "ERM, reweighted": lambda: classifier(0, "balanced"),
         "ISR-Mean": lambda: classifier(N_SPURIOUS),
-        "ISR-Mean, groups reweighted": lambda: classifier(N_SPURIOUS, "balanced"),
+        "ISR-Mean, reweighted": lambda: classifier(N_SPURIOUS, "balanced"),
     }

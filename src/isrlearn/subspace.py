@@ -59,15 +59,16 @@ class Subspace:
 
     def __post_init__(self) -> None:
         r, d = self.directions.shape
-        shapes = {"functionals": (r, d), "centre": (d,), "spectrum": (d,)}
+        shapes = {"directions": (r, d), "functionals": (r, d), "centre": (d,), "spectrum": (d,)}
         for name, expected in shapes.items():
-            actual = getattr(self, name).shape
-            if actual != expected:
+            own = np.array(getattr(self, name), dtype=np.float64)
+            if own.shape != expected:
                 raise ValueError(
-                    f"{name} has shape {actual}, but directions of shape {(r, d)} need {expected}."
+                    f"{name} has shape {own.shape}, but directions of shape {(r, d)} need "
+                    f"{expected}."
                 )
-        for name in ("directions", *shapes):
-            getattr(self, name).flags.writeable = False
+            own.flags.writeable = False
+            object.__setattr__(self, name, own)
 
     @classmethod
     def orthogonal(
@@ -91,10 +92,9 @@ class Subspace:
         scale : float, default=0.0
             What is left of the removed part.
         """
-        directions = np.array(directions, dtype=np.float64)
         if spectrum is None:
             spectrum = np.zeros(directions.shape[1])
-        return cls(directions, directions, np.array(centre), np.array(spectrum), scale)
+        return cls(directions, directions, centre, spectrum, scale)
 
     @classmethod
     def nothing(cls, n_features: int, *, spectrum: Float64Array | None = None) -> Self:
@@ -245,8 +245,7 @@ class Subspace:
                 f"protocol {PROTOCOL}: use the version of isrlearn that saved it."
             )
         names = ("directions", "functionals", "centre", "spectrum")
-        values = {name: np.array(arrays[name], dtype=np.float64) for name in names}
-        return cls(**values, scale=float(arrays["scale"]))
+        return cls(*(arrays[name] for name in names), scale=float(arrays["scale"]))
 
     def __repr__(self) -> str:
         return (

@@ -171,8 +171,7 @@ def make_linear_gaussian(
     sigma_e : array-like of shape (E,) or float, default=None
         Environmental standard deviations, one for all if a number; drawn from U(0.5, 2).
     R : array-like of shape (d, d), default=None
-        Mixing matrix; drawn with random singular vectors and singular values in [0.5, 2], so it is
-        neither orthogonal nor close to singular.
+        Mixing matrix; drawn with singular values in [0.5, 2]: not orthogonal, not near singular.
     random_state : int, RandomState or None, default=None
         Source of randomness.
 
@@ -195,21 +194,20 @@ def make_linear_gaussian(
     drawn_mu_e = random.normal(size=(n_environments, d_s))
     drawn_sigma_e = random.uniform(0.5, 2, size=n_environments)
     drawn_R = _random_mixing(d_c + d_s, random)
-    shape = (n_environments, d_s)
     return LinearGaussian(
         eta=eta,
-        mu_c=_given_or(mu_c, drawn_mu_c, (d_c,)),
-        mu_e=_given_or(mu_e, drawn_mu_e, shape),
+        mu_c=_given_or(mu_c, drawn_mu_c),
+        mu_e=_given_or(mu_e, drawn_mu_e),
         sigma_c=sigma_c,
-        sigma_e=_given_or(sigma_e, drawn_sigma_e, (n_environments,)),
-        R=_given_or(R, drawn_R, drawn_R.shape),
+        sigma_e=_given_or(sigma_e, drawn_sigma_e),
+        R=_given_or(R, drawn_R),
     )
 
 
-def _given_or(given: Any, drawn: Float64Array, shape: tuple[int, ...]) -> Float64Array:
+def _given_or(given: Any, drawn: Float64Array) -> Float64Array:
     if given is None:
         return drawn
-    return np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), shape))
+    return np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), drawn.shape))
 
 
 def _random_mixing(d: int, random: np.random.RandomState) -> Float64Array:

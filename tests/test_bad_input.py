@@ -1,0 +1,265 @@
+"""Each mistake gets a message that names it and the way out."""
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import draw_rows
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from isrlearn import CellMoments, ISRClassifier, ISRCov, ISRMean, fold
+from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning, TinyCellWarning
+
+ESTIMATORS = [
+    ISRMean(),
+    ISRCov(),
+    ISRClassifier(),
+    ISRClassifier(ISRCov(), group_weight="balanced"),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+
+
+@pytest.fixture
+def rows(random):
+    return draw_rows(random.integers(2**31), n_classes=3)
+
+
+def bad_cases():
+    def nan(X, y, e):
+        X = X.copy()
+        X[3, 1] = np.nan
+        return X, y, e
+
+    return {
+        "one environment": (
+            lambda X, y, e: (X, y, np.zeros(len(X))),
+            "1 distinct value.*at least 2",
+        ),
+        "environment decides the class": (
+            lambda X, y, e: (X, y, np.array(["p", "q", "r"])[y]),
+            "no class is seen in two environments.*Add rows",
+        ),
+        "NaN in X": (nan, "contains NaN"),
+        "infinity in X": (lambda X, y, e: (np.where(X > 1, np.inf, X), y, e), "infinity"),
+        "short y": (lambda X, y, e: (X, y[:-1], e), "y has .* values but X has .* rows"),
+        "short environments": (
+            lambda X, y, e: (X, y, e[:-2]),
+            "environments has .* values but X has .* rows",
+        ),
+        "all environments missing": (
+            lambda X, y, e: (X, y, [None] * len(X)),
+            "no known value.*leave the argument out",
+        ),
+        "all environments NaN": (lambda X, y, e: (X, y, np.full(len(X), np.nan)), "no known value"),
+        "one class": (lambda X, y, e: (X, np.ones(len(X)), e), "one class"),
+        "sparse X": (lambda X, y, e: (csr_array(X), y, e), "sparse.*toarray"),
+        "2-D environments": (lambda X, y, e: (X, y, np.c_[e, e]), "one label per row"),
+        "continuous y": (lambda X, y, e: (X, X[:, 0], e), "continuous|Unknown label type"),
+        "missing y": (
+            lambda X, y, e: (X, np.where(np.arange(len(y)) == 3, None, y), e),
+            "missing labels|NaN",
+        ),
+    }
+
+
+@every_estimator
+@pytest.mark.parametrize("name", bad_cases())
+def test_bad_rows(estimator, name, rows):
+    spoil, message = bad_cases()[name]
+    X, y, e = spoil(*rows)
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        clone(estimator).fit(X, y, environments=e)
+
+
+@pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
+def test_more_directions_than_the_data_identify(isr, rows):
+    X, y, e = rows
+    limit = 4 if isinstance(isr, ISRMean) else 5
+    for estimator in (
+        clone(isr).set_params(n_spurious=9),
+        ISRClassifier(clone(isr).set_params(n_spurious=9)),
+    ):
+        with pytest.raises(
+            ValueError, match="n_spurious=9 is more than the data identify: at most"
+        ):
+            estimator.fit(X, y, environments=e)
+    with pytest.raises(ValueError, match="would remove all 5 feature"):
+        clone(isr).set_params(n_spurious=5).fit(X, y, environments=e)
+    assert clone(isr).set_params(n_spurious=4).fit(X, y, environments=e).n_spurious_ == 4 <= limit
+
+
+def test_isr_mean_counts_what_each_class_identifies(rows):
+    X, y, e = rows
+    with pytest.raises(ValueError, match="n_spurious=3 .* at most 2 .*3 environments"):
+        ISRMean(3, condition_on=1).fit(X, y, environments=e)
+    assert ISRMean(3, condition_on=[0, 1]).fit(X, y, environments=e).n_spurious_ == 3
+
+
+@every_estimator
+def test_an_empty_cell_beside_good_ones_is_a_warning(estimator, rows):
+    X, y, e = rows
+    kept = (y != 2) | (e != 1)
+    with pytest.warns(EmptyCellWarning, match="class 2 in environment 1"):
+        fitted = clone(estimator).fit(X[kept], y[kept], environments=e[kept])
+    assert fitted.n_spurious_ == 1
+
+
+@every_estimator
+def test_a_class_seen_in_one_environment_is_left_out(estimator, rows):
+    X, y, e = rows
+    kept = (y != 2) | (e == 1)
+    with pytest.warns(EmptyCellWarning, match="left out"):
+        fitted = clone(estimator).fit(X[kept], y[kept], environments=e[kept])
+    two = kept & (y != 2)
+    expected = clone(estimator).fit(X[two], y[two], environments=e[two])
+    assert fitted.subspace_.angles_to(expected.subspace_).max() < 1e-6
+
+
+def test_a_class_of_unknown_environment_only_is_a_warning(rows):
+    X, y, e = rows
+    environments = np.where(y == 2, None, e.astype(object))
+    with pytest.warns(EmptyCellWarning, match="class 2 in environment 0"):
+        clf = ISRClassifier().fit(X, y, environments=environments)
+    assert clf.classes_.tolist() == [0, 1, 2]
+
+
+def test_tiny_cells_are_a_warning_and_single_rows_have_no_covariance(rows):
+    X, y, e = rows
+    cell = np.flatnonzero((y == 1) & (e == 2))
+    kept = np.setdiff1d(np.arange(len(X)), cell[1:])
+    with pytest.warns(TinyCellWarning, match="class 1 in environment 2 has 1"):
+        ISRMean().fit(X[kept], y[kept], environments=e[kept])
+    with pytest.warns((TinyCellWarning, EmptyCellWarning)):
+        with_one = ISRCov(2).fit(X[kept], y[kept], environments=e[kept])
+    without = np.setdiff1d(np.arange(len(X)), cell)
+    with pytest.warns(EmptyCellWarning):
+        expected = ISRCov(2).fit(X[without], y[without], environments=e[without])
+    assert with_one.subspace_.angles_to(expected.subspace_).max() < 1e-6
+
+
+@every_estimator
+def test_no_environments_at_all_is_a_warning(estimator, rows):
+    X, y, _ = rows
+    with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
+        fitted = clone(estimator).fit(X, y)
+    assert fitted.n_spurious_ == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_spurious": -1}, "n_spurious=-1 must be an integer >= 0"),
+        ({"n_spurious": 1.5}, "n_spurious=1.5"),
+        ({"n_spurious": "many"}, "n_spurious='many'"),
+        ({"scale": 1.2}, "scale=1.2 is not a number in"),
+        ({"scale": "half"}, "scale='half'"),
+        ({"scale": 0.5, "reduced": True}, "reduced=True.*scale=0.5"),
+        ({"condition_on": 7}, r"condition_on=7 is not among the classes.*\[0, 1, 2\]"),
+        ({"condition_on": []}, "condition_on="),
+    ],
+)
+@pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
+def test_bad_parameters(isr, parameters, message, rows):
+    X, y, e = rows
+    with pytest.raises(ValueError, match=message):
+        clone(isr).set_params(**parameters).fit(X, y, environments=e)
+
+
+@pytest.mark.parametrize("pairs", ["some", (0, 0), (0, 9), (0, 1, 2), 3, None])
+def test_bad_pairs(pairs, rows):
+    X, y, e = rows
+    with pytest.raises(ValueError, match=r"must be 'all', 'distinct', or two .*\[0, 1, 2\]"):
+        ISRCov(pairs=pairs).fit(X, y, environments=e)
+
+
+def test_a_pair_without_a_common_class(random):
+    X, y, e = draw_rows(random.integers(2**31), n_classes=2, n_environments=4)
+    kept = ((y == 0) & (e < 2)) | ((y == 1) & (e >= 2))
+    with pytest.warns(EmptyCellWarning), pytest.raises(ValueError, match="no class in common"):
+        ISRCov(pairs=(0, 2)).fit(X[kept], y[kept], environments=e[kept])
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (lambda n: -np.ones(n), "negative"),
+        (np.zeros, "zero for every row"),
+        (lambda n: np.ones(n - 1), "sample_weight has .* values"),
+        (lambda n: np.ones((n, 2)), "shape"),
+        (lambda n: np.full(n, np.nan), "NaN"),
+    ],
+)
+def test_bad_weights(estimator, weights, message, rows):
+    X, y, e = rows
+    with pytest.raises(ValueError, match=message):
+        clone(estimator).fit(X, y, environments=e, sample_weight=weights(len(X)))
+
+
+def test_mixed_labels_are_named(rows):
+    X, y, e = rows
+    with pytest.raises(TypeError, match="environments mixes .* number, str"):
+        ISRMean().fit(X, y, environments=[*e[:-1].tolist(), "one"])
+    with pytest.raises(TypeError, match="environments mixes .* tuple"):
+        ISRMean().fit(X, y, environments=_objects([(i, i) for i in e]))
+
+
+def _objects(values):
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def test_other_columns_at_predict_time(rows):
+    X, y, e = rows
+    clf = ISRClassifier().fit(X, y, environments=e)
+    with pytest.raises(ValueError, match="4 features.*expecting 5"):
+        clf.predict(X[:, :4])
+    with pytest.raises(ValueError, match="sparse"):
+        clf.predict(csr_array(X))
+
+
+def test_not_fitted(rows):
+    X = rows[0]
+    for call in (ISRMean().transform, ISRCov().transform, ISRClassifier().predict):
+        with pytest.raises(NotFittedError):
+            call(X)
+    with pytest.raises(NotFittedError):
+        fold(ISRClassifier())
+
+
+def test_a_stream_may_begin_with_one_environment_and_unknown_rows(rows):
+    """Chunks need not be complete; only asking too early is an error."""
+    X, y, e = rows
+    isr = ISRMean().partial_fit(X[e == 0], y[e == 0], environments=e[e == 0])
+    with pytest.raises(ValueError, match="at least 2"):
+        isr.transform(X)
+    isr.partial_fit(X[:5], y[:5], environments=[None] * 5).partial_fit(X[:5], y[:5])
+    isr.partial_fit(X[e > 0], y[e > 0], environments=e[e > 0])
+    expected = ISRMean().fit(X, y, environments=e)
+    np.testing.assert_allclose(isr.transform(X), expected.transform(X), atol=1e-8)
+
+
+def test_refitting_forgets_the_rows_before(rows):
+    X, y, e = rows
+    isr = ISRMean().fit(100 * X, y, environments=e).fit(X, y, environments=e)
+    expected = ISRMean().fit(X, y, environments=e)
+    np.testing.assert_array_equal(isr.spectrum_, expected.spectrum_)
+
+
+def test_moments_refuse_bad_rows_too(rows):
+    X, y, e = rows
+    with pytest.raises(ValueError, match="sparse"):
+        CellMoments.from_rows(csr_array(X), y, e)
+    with pytest.raises(ValueError, match="environments has"):
+        CellMoments.empty(5).update(X, y, e[:-1])
+
+
+def test_good_rows_give_no_warning(rows):
+    X, y, e = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ISRMean(2).fit(X, y, environments=e)
+        ISRCov(2).fit(X, y, environments=e)

@@ -1,0 +1,137 @@
+"""A folded pipeline predicts what the pipeline predicts."""
+
+import numpy as np
+import pytest
+from conftest import draw_rows, seeds
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+
+from isrlearn import ISRClassifier, ISRCov, ISRMean, fold, repair_head
+
+SCALERS = [
+    StandardScaler(),
+    StandardScaler(with_mean=False),
+    StandardScaler(with_std=False),
+    RobustScaler(),
+    MaxAbsScaler(),
+    MinMaxScaler((-1, 2)),
+    "passthrough",
+]
+REDUCERS = [
+    PCA(6),
+    PCA(5, whiten=True),
+    IncrementalPCA(6),
+    TruncatedSVD(6),
+    SelectKBest(k=6),
+    "passthrough",
+]
+REMOVALS = [ISRMean(2), ISRMean(1, reduced=True), ISRCov(2, scale=0.4), ISRCov(1)]
+
+
+def fit_pipeline(steps, seed, n_classes=2):
+    X, y, e = draw_rows(seed, n_classes=n_classes, n_features=7)
+    pipe = Pipeline([(f"s{i}", step) for i, step in enumerate(steps)])
+    where = next(i for i, s in enumerate(steps) if hasattr(s, "fold_into") or hasattr(s, "isr"))
+    return pipe.fit(X, y, **{f"s{where}__environments": e}), X
+
+
+@given(
+    seed=seeds,
+    scaler=st.sampled_from(SCALERS),
+    reducer=st.sampled_from(REDUCERS),
+    removal=st.sampled_from(REMOVALS),
+    head=st.sampled_from([RidgeClassifier(), LinearDiscriminantAnalysis()]),
+    n_classes=st.integers(2, 3),
+)
+def test_fold_is_the_pipeline(seed, scaler, reducer, removal, head, n_classes):
+    pipe, X = fit_pipeline([scaler, reducer, removal, head], seed, n_classes)
+    weight, bias = fold(pipe)
+    expected = pipe.decision_function(X)
+    found = (X @ weight.T + bias).reshape(expected.shape)
+    np.testing.assert_allclose(found, expected, atol=1e-8 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("head", [Ridge(), LinearRegression(fit_intercept=False)])
+def test_fold_of_a_regressor_keeps_its_shapes(random, head):
+    pipe, X = fit_pipeline([StandardScaler(), ISRMean(2), head], random.integers(2**31))
+    weight, bias = fold(pipe)
+    assert weight.shape == (7,)
+    assert bias.shape == ()
+    np.testing.assert_allclose(X @ weight + bias, pipe.predict(X), atol=1e-8)
+
+
+def test_fold_of_classifier_nested_pipeline_and_search(random):
+    X, y, e = draw_rows(random.integers(2**31), n_features=7)
+    clf = ISRClassifier(ISRMean(2), LogisticRegression(max_iter=5000))
+    pipe = make_pipeline(StandardScaler(), clf).fit(X, y, isrclassifier__environments=e)
+    weight, bias = fold(pipe)
+    np.testing.assert_allclose((X @ weight.T + bias)[:, 0], pipe.decision_function(X), atol=1e-8)
+    search = GridSearchCV(pipe, {"isrclassifier__isr__n_spurious": [1]}, cv=2)
+    search.fit(X, y, isrclassifier__environments=e)
+    weight, bias = fold(search)
+    np.testing.assert_allclose((X @ weight.T + bias)[:, 0], search.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (PolynomialFeatures(1, include_bias=False), "step 's0' .PolynomialFeatures. is not known"),
+        (MinMaxScaler(clip=True), "clip=True"),
+    ],
+)
+def test_steps_that_are_not_linear_are_named(random, step, words):
+    pipe, _ = fit_pipeline([step, ISRMean(1), RidgeClassifier()], random.integers(2**31))
+    with pytest.raises(TypeError, match=words):
+        fold(pipe)
+
+
+def test_a_head_that_is_not_linear_is_named(random):
+    pipe, _ = fit_pipeline([ISRMean(1), RandomForestClassifier(5)], random.integers(2**31))
+    with pytest.raises(TypeError, match="RandomForestClassifier is not a linear model"):
+        fold(pipe)
+
+
+@given(seed=seeds, isr=st.sampled_from([None, ISRMean(2), ISRCov(2), ISRMean(1, reduced=True)]))
+def test_repair_head_is_the_old_head_on_projected_rows(seed, isr):
+    X, y, e = draw_rows(seed, n_classes=3)
+    random = np.random.default_rng(seed)
+    weight, bias = random.normal(size=(3, 5)), random.normal(size=3)
+    before = weight.copy(), bias.copy()
+    new_weight, new_bias = repair_head(weight, bias, X, y, environments=e, isr=isr)
+    finder = (ISRMean() if isr is None else isr).fit(X, y, environments=e)
+    expected = finder.subspace_.project(X) @ weight.T + bias
+    np.testing.assert_allclose(X @ new_weight.T + new_bias, expected, atol=1e-8)
+    np.testing.assert_array_equal((weight, bias)[0], before[0])
+    np.testing.assert_array_equal(bias, before[1])
+
+
+def test_repair_head_without_bias(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    with pytest.raises(ValueError, match="no bias"):
+        repair_head(np.ones(5), None, X, y, environments=e)
+    weight, bias = repair_head(np.ones(5), None, X, y, environments=e, centre=0)
+    assert bias is None
+    assert weight.shape == (5,)
+
+
+def test_repair_commutes_with_a_shift_of_the_features(random):
+    """Moving the origin and the bias with it changes no prediction."""
+    X, y, e = draw_rows(random.integers(2**31))
+    weight, bias, shift = random.normal(size=5), 0.3, 100 * random.normal(size=5)
+    here = repair_head(weight, bias, X, y, environments=e)
+    there = repair_head(weight, bias - weight @ shift, X + shift, y, environments=e)
+    np.testing.assert_allclose(X @ here[0] + here[1], (X + shift) @ there[0] + there[1], atol=1e-8)

@@ -1,0 +1,65 @@
+"""The house has one way through: a module imports only what stands before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import isrlearn
+
+SOURCE = Path(isrlearn.__file__).parent
+LAYERS = [
+    ["exceptions", "_typing"],
+    ["_validation", "_blocks"],
+    ["moments"],
+    ["_comparison", "_spectra", "_rank", "subspace"],
+    ["_pairs"],
+    ["_recovery"],
+    ["_transformers"],
+    ["_folding"],
+    ["_predictors"],
+    ["metrics", "datasets"],
+    ["plots"],
+    ["demo"],
+    ["cli"],
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+FILES = sorted(p for p in SOURCE.rglob("*.py") if p.name not in ("__init__.py", "__main__.py"))
+
+
+def stage(path):
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported_stages(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "isrlearn":
+            yield from (a.name for a in node.names if a.name != "__version__")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("isrlearn."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("isrlearn."))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_module_imports_only_earlier_stages(path):
+    here = stage(path)
+    late = {s for s in imported_stages(path) if s != here and LEVEL[s] >= LEVEL[here]}
+    assert not late, f"{here} must not import {late}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_and_functions_stay_small(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.end_lineno - node.lineno + 1
+            assert body <= 60, f"{node.name} has {body} lines"
+            assert not any(isinstance(n, ast.Assert) for n in ast.walk(node))
+
+
+def test_kernels_import_neither_scikit_learn_nor_estimators():
+    for name in ("_blocks", "_spectra", "_rank"):
+        text = (SOURCE / f"{name}.py").read_text(encoding="utf-8")
+        assert "sklearn" not in text

@@ -1,0 +1,138 @@
+"""Moments against NumPy, cell by cell."""
+
+import numpy as np
+import pytest
+from conftest import draw_rows, seeds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isrlearn import CellMoments, _blocks
+from isrlearn._comparison import comparable
+from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
+
+
+@given(seed=seeds, k=st.integers(1, 4), E=st.integers(1, 4), d=st.integers(1, 6))
+def test_cells_agree_with_numpy(seed, k, E, d):
+    X, y, e = draw_rows(seed, n_classes=k, n_environments=E, n_features=d)
+    weights = np.random.default_rng(seed).uniform(0.1, 2, size=len(X))
+    m = CellMoments.from_rows(X, y, e, weights)
+    for cell, (c, environment) in enumerate(zip(m.class_index, m.environment_index, strict=True)):
+        rows = (y == m.classes[c]) & (e == m.environments[environment])
+        assert m.counts[cell] == rows.sum()
+        assert m.weights[cell] == pytest.approx(weights[rows].sum())
+        np.testing.assert_allclose(
+            m.means[cell], np.average(X[rows], axis=0, weights=weights[rows])
+        )
+        covariance = np.cov(X[rows].T, aweights=weights[rows], ddof=0).reshape(d, d)
+        np.testing.assert_allclose(m.covariances()[cell], covariance, atol=1e-9)
+
+
+def test_blocks_of_rows_make_no_difference(random, monkeypatch):
+    X, y, e = draw_rows(random.integers(2**31), per_cell=50)
+    whole = CellMoments.from_rows(X, y, e)
+    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 8 * X.shape[1] * 7)
+    cut = CellMoments.from_rows(X, y, e)
+    np.testing.assert_allclose(cut.scatters, whole.scatters, rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(cut.means, whole.means, rtol=1e-12)
+
+
+def test_means_only_mode_holds_no_matrix(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    means = CellMoments.from_rows(X, y, e, second_order=False)
+    assert means.scatters is None
+    np.testing.assert_array_equal(means.means, CellMoments.from_rows(X, y, e).means)
+    with pytest.raises(ValueError, match="second_order=True"):
+        means.covariances()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_centred_sums_survive_a_large_mean(random, dtype):
+    """Raw second moments would lose every digit here."""
+    X = (random.normal(size=(20_000, 4)) + 1e4).astype(dtype)
+    m = CellMoments.from_rows(X, np.zeros(len(X)), np.zeros(len(X)))
+    expected = np.cov(X.astype(np.longdouble).T, ddof=0).astype(float)
+    np.testing.assert_allclose(
+        m.covariances()[0], expected, atol=1e-5 if dtype == np.float32 else 1e-9
+    )
+    np.testing.assert_allclose(
+        m.means[0], X.mean(axis=0, dtype=np.longdouble).astype(float), rtol=1e-12
+    )
+
+
+def test_update_works_in_place_and_returns_itself(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    m = CellMoments.empty(X.shape[1])
+    for part in np.array_split(random.permutation(len(X)), 4):
+        assert m.update(X[part], y[part], e[part]) is m
+    np.testing.assert_allclose(m.scatters, CellMoments.from_rows(X, y, e).scatters, atol=1e-9)
+
+
+def test_a_sum_leaves_its_parts_alone(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    a, b = CellMoments.from_rows(X, y, e), CellMoments.from_rows(2 * X, y, e)
+    before = a.scatters.copy(), b.means.copy()
+    a + b
+    np.testing.assert_array_equal(a.scatters, before[0])
+    np.testing.assert_array_equal(b.means, before[1])
+
+
+def test_cells_are_stored_sparsely_and_named():
+    m = CellMoments.from_rows(np.eye(3), ["b", "a", "b"], ["x", "y", "z"])
+    assert m.means.shape == (3, 3)
+    np.testing.assert_array_equal(m.counts_table(), [[0, 1, 0], [1, 0, 1]])
+    assert "cells=3 of 6" in repr(m)
+    assert "smallest_cell=1" in repr(m)
+
+
+def test_thousands_of_cells(random):
+    n = 3000
+    y, e = random.integers(0, 300, n), random.integers(0, 300, n)
+    m = CellMoments.from_rows(random.normal(size=(n, 3)), y, e, second_order=False)
+    assert m.counts.sum() == n
+    assert len(m.counts) == len({*zip(y.tolist(), e.tolist(), strict=True)})
+
+
+def test_what_cannot_be_added_says_why(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    m = CellMoments.from_rows(X, y, e)
+    with pytest.raises(ValueError, match="5 and of 4 features"):
+        m + CellMoments.from_rows(X[:, :4], y, e)
+    with pytest.raises(ValueError, match="second_order"):
+        m + CellMoments.from_rows(X, y, e, second_order=False)
+    with pytest.raises(TypeError, match="only strings or only numbers"):
+        m + CellMoments.from_rows(X, y.astype(str), e)
+    with pytest.raises(TypeError):
+        m + 1
+
+
+def test_arrays_and_back(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    for second_order in (True, False):
+        m = CellMoments.from_rows(X, y.astype(str), e, second_order=second_order)
+        back = CellMoments.from_arrays(m.to_arrays())
+        for name, value in m.to_arrays().items():
+            np.testing.assert_array_equal(back.to_arrays()[name], value)
+    with pytest.raises(ValueError, match="protocol 99"):
+        CellMoments.from_arrays({**m.to_arrays(), "protocol": np.array(99)})
+
+
+def test_comparable_leaves_out_what_cannot_be_compared(random):
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3, per_cell=10)
+    lonely = (y != 2) | (e == 0)  # class 2 in one environment only
+    m = CellMoments.from_rows(X[lonely], y[lonely], e[lonely])
+    with pytest.warns(EmptyCellWarning, match="class .*2.* in environment .*1"):
+        assert comparable(m).classes.tolist() == [0, 1]
+    tiny = np.append(np.flatnonzero((y != 1) | (e != 1)), np.flatnonzero((y == 1) & (e == 1))[:2])
+    with pytest.warns(TinyCellWarning, match="has 2"):
+        comparable(CellMoments.from_rows(X[tiny], y[tiny], e[tiny]))
+
+
+def test_zero_weights_are_absent_rows(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    weights = random.integers(0, 2, len(X)).astype(float)
+    weights[:2] = 1
+    kept = weights > 0
+    a = CellMoments.from_rows(X, y, e, weights)
+    b = CellMoments.from_rows(X[kept], y[kept], e[kept])
+    np.testing.assert_array_equal(a.counts, b.counts)
+    np.testing.assert_allclose(a.scatters, b.scatters)

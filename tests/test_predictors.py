@@ -1,0 +1,171 @@
+"""The classifier: which rows its parts see, and with what weights."""
+
+import numpy as np
+import pytest
+import sklearn
+from conftest import draw_rows
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from isrlearn import ISRClassifier, ISRCov, ISRMean
+from isrlearn._predictors import balanced_weights
+from isrlearn._validation import check_rows
+from isrlearn.datasets import load_colored_digits
+from isrlearn.exceptions import SingleEnvironmentWarning
+from isrlearn.metrics import group_scores
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A head that remembers what it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.X_, self.y_, self.weights_, self.classes_ = X, y, sample_weight, np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.fixture
+def rows(random):
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3, n_environments=3, per_cell=40)
+    return X / X.std(axis=0), np.array(["x", "y", "z"])[y], np.array(["lab", "field", "sea"])[e]
+
+
+@pytest.mark.parametrize("isr", [ISRMean(2), ISRCov(2)])
+@pytest.mark.parametrize("group_weight", [None, "balanced"])
+def test_with_most_environments_missing_the_head_sees_every_row(rows, random, isr, group_weight):
+    X, y, e = rows
+    partial = np.where(random.uniform(size=len(X)) < 0.7, None, e.astype(object))
+    clf = ISRClassifier(isr, Recorder(), group_weight=group_weight)
+    clf.fit(X, y, environments=partial)
+    assert clf.head_.X_.shape == X.shape
+    np.testing.assert_array_equal(clf.head_.y_, y)
+    np.testing.assert_allclose(clf.head_.X_, clf.subspace_.project(X))
+    assert clf.isr_.moments_.counts.sum() == sum(v is not None for v in partial)
+    real = ISRClassifier(isr, group_weight=group_weight).fit(X, y, environments=partial)
+    assert real.coef_.shape == (3, 5)
+    assert set(real.predict(X)) <= {"x", "y", "z"}
+
+
+@pytest.mark.parametrize(
+    "isr", [ISRMean(2), ISRMean(2, reduced=True), ISRMean(2, scale=0.5), ISRCov(1)]
+)
+@pytest.mark.parametrize(
+    "head",
+    [
+        LogisticRegression(max_iter=5000),
+        RidgeClassifier(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=["logistic", "ridge", "pipeline"],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_coefficients_are_in_the_original_coordinates(rows, isr, head, n_classes):
+    X, y, e = rows
+    kept = np.isin(y, ["x", "y", "z"][:n_classes])
+    X, y, e = X[kept] + 10, y[kept], e[kept]
+    clf = ISRClassifier(isr, head, group_weight="balanced").fit(X, y, environments=e)
+    by_hand = X @ clf.coef_.T + clf.intercept_
+    expected = clf.decision_function(X)
+    np.testing.assert_allclose(by_hand.reshape(expected.shape), expected, atol=1e-8)
+
+
+def test_removed_directions_get_no_weight(rows):
+    X, y, e = rows
+    clf = ISRClassifier(ISRMean(3)).fit(X, y, environments=e)
+    np.testing.assert_allclose(clf.coef_ @ clf.spurious_components_.T, 0, atol=1e-10)
+
+
+def test_reduced_and_projected_give_the_same_predictor(rows):
+    """An L2 penalty sees no difference: removed directions receive no gradient."""
+    X, y, e = rows
+    head = LogisticRegression(tol=1e-9, max_iter=10_000)
+    a, b = (
+        ISRClassifier(ISRMean(2, reduced=reduced), head).fit(X, y, environments=e)
+        for reduced in (False, True)
+    )
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-5)
+
+
+def test_balanced_groups_count_the_same(rows, random):
+    X, y, e = rows
+    own = random.uniform(0.5, 2, size=len(X))
+    weights = balanced_weights(check_rows(X, y, e, own))
+    sums = [weights[(y == c) & (e == v)].sum() for c in np.unique(y) for v in np.unique(e)]
+    np.testing.assert_allclose(sums, own.sum() / 9)
+
+
+def test_rows_of_unknown_environment_get_the_mean_weight_of_their_class():
+    y = np.array(["a"] * 6 + ["b"] * 4)
+    e = ["s", "s", "s", "t", None, None, "s", "t", None, None]
+    weights = balanced_weights(check_rows(np.eye(10), y, e))
+    # Groups: (a, s) 3 rows, (a, t) 1, (b, s) 1, (b, t) 1: six known rows over four groups.
+    np.testing.assert_allclose(weights[:4], [0.5, 0.5, 0.5, 1.5])
+    np.testing.assert_allclose(weights[4:6], np.mean([0.5, 0.5, 0.5, 1.5]))
+    np.testing.assert_allclose(weights[8:], 1.5)
+
+
+def test_a_class_without_known_environment_gets_weight_one():
+    y = np.array(["a", "a", "b", "b"])
+    weights = balanced_weights(check_rows(np.eye(4), y, ["s", "t", None, None]))
+    np.testing.assert_allclose(weights, 1)
+
+
+def test_without_environments_balanced_means_balanced_classes():
+    weights = balanced_weights(check_rows(np.eye(4), [0, 0, 0, 1]))
+    np.testing.assert_allclose(weights, [2 / 3, 2 / 3, 2 / 3, 2])
+
+
+def test_without_environments_it_is_the_plain_head(rows):
+    X, y, _ = rows
+    with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
+        clf = ISRClassifier().fit(X, y)
+    assert clf.n_spurious_ == 0
+    np.testing.assert_allclose(clf.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+def test_a_head_that_is_not_linear_has_no_coefficients(rows):
+    X, y, e = rows
+    clf = ISRClassifier(head=KNeighborsClassifier()).fit(X, y, environments=e)
+    assert not hasattr(clf, "coef_")
+    assert not hasattr(clf, "decision_function")
+    assert clf.predict_proba(X).shape == (len(X), 3)
+    with pytest.raises(ValueError, match="KNeighborsClassifier.fit takes no sample_weight"):
+        ISRClassifier(head=KNeighborsClassifier(), group_weight="balanced").fit(
+            X, y, environments=e
+        )
+
+
+def test_weights_reach_a_pipeline_head_with_routing_on(rows):
+    X, y, e = rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        logistic = LogisticRegression().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        head = make_pipeline(scaler, logistic)
+        on = ISRClassifier(head=head, group_weight="balanced").fit(X, y, environments=e)
+    head = make_pipeline(StandardScaler(), LogisticRegression())
+    off = ISRClassifier(head=head, group_weight="balanced").fit(X, y, environments=e)
+    np.testing.assert_allclose(on.coef_, off.coef_)
+
+
+def test_a_wrong_group_weight_is_named(rows):
+    X, y, e = rows
+    with pytest.raises(ValueError, match="group_weight='equal' must be None or 'balanced'"):
+        ISRClassifier(group_weight="equal").fit(X, y, environments=e)
+
+
+def test_coloured_digits_get_a_better_worst_group(random):
+    train, test = load_colored_digits(random_state=int(random.integers(2**31)))
+    head = LogisticRegression(max_iter=2000)
+    worst = []
+    for n_spurious in (0, 2):
+        clf = ISRClassifier(ISRMean(n_spurious), head)
+        clf.fit(train.X, train.y, environments=train.environments)
+        worst.append(
+            group_scores(test.y, clf.predict(test.X), environments=test.environments).worst
+        )
+    assert worst[1] > worst[0] + 0.1

@@ -1,0 +1,82 @@
+"""What people see: pictures, the command line, the README."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from isrlearn import plots
+from isrlearn.metrics import group_scores
+
+ROOT = Path(__file__).parents[1]
+
+
+def isrlearn(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "isrlearn", *arguments], capture_output=True, text=True, cwd=cwd
+    )
+
+
+def test_demo_prints_the_table_and_writes_the_picture(tmp_path):
+    run = isrlearn("demo", "--out", "new/folder", "--seed", "3", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    rows = {
+        m[1].strip(): float(m[2])
+        for m in re.finditer(r"│ (.*?) │.*?│.*?│\s+([\d.]+) │", run.stdout)
+    }
+    assert rows["ISR-Mean"] > rows["ERM"] + 0.1
+    picture = tmp_path / "new/folder/before-after.png"
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "Picture:" in run.stdout
+    assert [p.name for p in picture.parent.iterdir()] == ["before-after.png"]
+
+
+def test_nothing_is_overwritten_without_force(tmp_path):
+    picture = tmp_path / "before-after.png"
+    picture.write_text("mine")
+    run = isrlearn("demo", "--out", str(tmp_path), cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert "--force" in run.stderr
+    assert picture.read_text() == "mine"
+
+
+@pytest.mark.parametrize("arguments", [["demo", "--no-such"], ["no-such"], ["demo", "--seed", "x"]])
+def test_a_mistake_is_one_line_and_exit_code_2(arguments, tmp_path):
+    run = isrlearn(*arguments, cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith("isrlearn: ")
+    assert run.stderr.count("\n") == 1
+    assert not run.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["--version"], []])
+def test_help_and_version(arguments, tmp_path):
+    run = isrlearn(*arguments, cwd=tmp_path)
+    assert run.returncode == 0
+    assert run.stdout
+
+
+def test_the_readme_example_prints_what_it_says():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    printed = re.search(r"It prints\n\n```text\n(.*?)```", text, re.S)[1]
+    assert len(code.strip().splitlines()) <= 12
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == printed, run.stderr
+
+
+def test_plots_take_and_return_axes(random):
+    axes = Figure().subplots(1, 2)
+    y, e = random.integers(0, 2, 50), np.array(["a", "b", "c"])[random.integers(0, 3, 50)]
+    assert (
+        plots.plot_reliance(axes[0], random.normal(size=50), random.normal(size=50), y, e)
+        is axes[0]
+    )
+    scores = group_scores(y, random.integers(0, 2, 50), environments=e)
+    assert plots.plot_group_accuracies(axes[1], {"before": scores, "after": scores}) is axes[1]
+    assert len(axes[1].patches) == 2 * scores.sizes.size

@@ -1,0 +1,136 @@
+"""The paper's theorems on exact population moments: no noise, so no tolerance but rounding."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.linalg import null_space
+from scipy.optimize import minimize
+
+from isrlearn import ISRClassifier, ISRCov, ISRMean
+from isrlearn._recovery import subspace_from_covariances, subspace_from_means
+from isrlearn.datasets import make_linear_gaussian
+
+SHAPES = [(1, 1), (2, 3), (5, 5), (3, 7), (10, 3), (5, 1)]
+
+
+def model_of(random, d_c, d_s, E, **given):
+    d = d_c + d_s
+    R = random.normal(size=(d, d))  # full rank with probability one, not orthogonal
+    return make_linear_gaussian(
+        E, d_c, d_s, eta=random.uniform(0.2, 0.8), R=R, random_state=random.integers(2**31), **given
+    )
+
+
+def assert_recovers(subspace, model, n_nonzero):
+    """Zeros and non-zeros split, and what is kept is orthogonal to span(B)."""
+    values = np.abs(subspace.spectrum)
+    assert np.all(values[:n_nonzero] > 1e-10 * values[0])
+    assert np.all(values[n_nonzero:] <= 1e-12 * values[0])
+    B = model.B / np.linalg.norm(model.B, axis=0)
+    assert np.abs(subspace.kept @ B).max() < 1e-10
+
+
+def head_on_kept(subspace, model):
+    """Population logistic regression on the kept coordinates: Gaussian classes of equal spread."""
+    P = subspace.kept
+    mean = P @ model.A @ model.mu_c
+    covariance = model.sigma_c**2 * (P @ model.A) @ (P @ model.A).T
+    return np.linalg.solve(covariance, 2 * mean) @ P
+
+
+def assert_optimal_invariant(weight, model):
+    best, _ = model.optimal_invariant_predictor()
+    cosine = weight @ best / np.linalg.norm(weight) / np.linalg.norm(best)
+    assert cosine == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("condition_on", [None, 1, -1, [1, -1]])
+@pytest.mark.parametrize(("d_c", "d_s"), SHAPES)
+def test_theorem_isr_mean(random, d_c, d_s, condition_on):
+    for E in (d_s + 1, d_s + 4):
+        model = model_of(random, d_c, d_s, E, sigma_e=0.7)  # equal sigma_e: means are enough
+        subspace = subspace_from_means(model.population_moments(), d_s, condition_on=condition_on)
+        assert_recovers(subspace, model, d_s)
+        assert_optimal_invariant(head_on_kept(subspace, model), model)
+
+
+@pytest.mark.parametrize("condition_on", [None, 1, -1])
+@pytest.mark.parametrize("E", [2, 3, 5])
+@pytest.mark.parametrize(("d_c", "d_s"), SHAPES)
+def test_theorem_isr_cov(random, d_c, d_s, E, condition_on):
+    model = model_of(random, d_c, d_s, E, mu_e=random.normal(size=d_s))  # equal mu_e
+    moments = model.population_moments()
+    for pairs in ("all", "distinct", (0, 1)):
+        subspace = subspace_from_covariances(moments, d_s, condition_on=condition_on, pairs=pairs)
+        assert_recovers(subspace, model, d_s)
+        assert_optimal_invariant(head_on_kept(subspace, model), model)
+
+
+@pytest.mark.parametrize(("d_c", "d_s"), [(d_c, d_s) for d_c, d_s in SHAPES if d_s > 1])
+@pytest.mark.parametrize("condition_on", [None, 1])
+def test_isr_mean_needs_one_environment_more_than_directions(random, d_c, d_s, condition_on):
+    model = model_of(random, d_c, d_s, d_s)
+    moments = model.population_moments()
+    with pytest.raises(ValueError, match=f"n_spurious={d_s} .* at most {d_s - 1} "):
+        subspace_from_means(moments, d_s, condition_on=condition_on)
+    # What is identified is right, but it is not all of span(B).
+    subspace = subspace_from_means(moments, d_s - 1, condition_on=condition_on)
+    assert np.abs(null_space(model.B.T).T @ subspace.directions.T).max() < 1e-9
+    assert np.abs(subspace.kept @ model.B).max() > 1e-3
+
+
+def test_isr_cov_says_that_equal_variances_identify_nothing(random):
+    model = model_of(random, 3, 2, 4, sigma_e=0.7)
+    with pytest.raises(ValueError, match="at most 0 "):
+        subspace_from_covariances(model.population_moments(), 2)
+
+
+def test_isr_mean_says_that_equal_means_identify_nothing(random):
+    model = model_of(random, 3, 2, 4, mu_e=random.normal(size=2))
+    with pytest.raises(ValueError, match="at most 0 "):
+        subspace_from_means(model.population_moments(), 1)
+
+
+def test_pairs_with_equal_variances_do_not_spoil_the_flag_mean(random):
+    """Assumption 2 asks for one pair that differs; the others must not add noise."""
+    model = model_of(random, 4, 3, 5, sigma_e=[1, 1, 1, 1, 1.5])
+    for pairs in ("all", "distinct"):
+        subspace = subspace_from_covariances(model.population_moments(), 3, pairs=pairs)
+        assert_recovers(subspace, model, 3)
+
+
+@pytest.mark.parametrize(
+    "isr", [ISRMean(3), ISRCov(3), ISRMean(3, condition_on=1), ISRCov(3, reduced=True)]
+)
+def test_the_fitted_classifier_approaches_the_optimal_invariant_predictor(random, isr):
+    """From samples: the error against h* shrinks with their number, as consistency demands."""
+    model = model_of(random, 3, 3, 5, sigma_e=[0.4, 0.7, 1.0, 1.5, 2.0])
+    best = np.append(*model.optimal_invariant_predictor())
+    errors = []
+    for n in (400, 40_000):
+        X, y, e = model.sample(n, random_state=random.integers(2**31))
+        clf = ISRClassifier(isr).fit(X, y, environments=e)
+        found = np.append(clf.coef_, clf.intercept_)
+        errors.append(np.linalg.norm(found - best) / np.linalg.norm(best))
+    assert all(late < early for early, late in pairwise(errors))
+
+
+def test_proposition_1_minimises_the_risk_over_invariant_predictors(random):
+    """h* against direct minimisation of the logistic risk on the invariant features."""
+    model = model_of(random, 2, 2, 3)
+    X, y, _ = model.sample(100_000, random_state=random.integers(2**31))
+    z = np.linalg.solve(model.R, X.T)[:2]
+
+    def risk(beta):
+        return np.mean(np.logaddexp(0, -y * (beta[:2] @ z + beta[2])))
+
+    found = minimize(risk, np.zeros(3)).x
+    weight, bias = model.optimal_invariant_predictor()
+    expected = np.append((weight @ model.R)[:2], bias)
+    # Fisher information of logistic regression bounds the spread of `found`.
+    p = 1 / (1 + np.exp(-(expected[:2] @ z + expected[2])))
+    design = np.vstack([z, np.ones(len(y))])
+    information = (design * p * (1 - p)) @ design.T
+    distance = (found - expected) @ information @ (found - expected)
+    assert distance < 30  # chi-square with 3 degrees of freedom
