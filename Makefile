@@ -5,7 +5,7 @@
 
 VENV ?= .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+PIP := $(PY) -m pip --disable-pip-version-check install
 # The first interpreter that is new enough; override with `make demo PYTHON=/path/to/python`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -42,7 +42,7 @@ $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "isrlearn needs Python 3.11 or newer; none was found. Install one, or name it: make demo PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "Setting up $(VENV) with $$($(PYTHON) --version) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --upgrade "pip>=25.1"
+	@$(PIP) --quiet --upgrade "pip>=25.1"
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.created pyproject.toml

@@ -103,7 +103,7 @@ def _warn_of_tiny_cells(moments: CellMoments) -> None:
         )
 
 
-def _name(moments: CellMoments, c: int, e: int) -> str:
+def _name(moments: CellMoments, c: np.intp, e: np.intp) -> str:
     label, environment = moments.classes[c].item(), moments.environments[e].item()
     return f"class {label!r} in environment {environment!r}"
 

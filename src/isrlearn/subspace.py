@@ -69,6 +69,7 @@ class Subspace:
                 )
             own.flags.writeable = False
             object.__setattr__(self, name, own)
+        object.__setattr__(self, "scale", float(self.scale))
 
     @classmethod
     def orthogonal(
@@ -244,8 +245,9 @@ class Subspace:
                 f"the subspace was saved with protocol {protocol}, and this version reads "
                 f"protocol {PROTOCOL}: use the version of isrlearn that saved it."
             )
-        names = ("directions", "functionals", "centre", "spectrum")
-        return cls(*(arrays[name] for name in names), scale=float(arrays["scale"]))
+        names = ("directions", "functionals", "centre", "spectrum", "scale")
+        values: dict[str, Any] = {name: arrays[name] for name in names}
+        return cls(**values)
 
     def __repr__(self) -> str:
         return (
