@@ -189,18 +189,16 @@ def make_linear_gaussian(
     >>> model.population_moments()
     CellMoments(classes=2, environments=4, cells=8 of 8, features=5, smallest_cell=500000)
     """
-    random = check_random_state(random_state)
-    drawn_mu_c = random.normal(size=d_c)
-    drawn_mu_e = random.normal(size=(n_environments, d_s))
-    drawn_sigma_e = random.uniform(0.5, 2, size=n_environments)
-    drawn_R = _random_mixing(d_c + d_s, random)
+    random = check_random_state(
+        random_state
+    )  # draws everything, so that a part given moves no other
     return LinearGaussian(
         eta=eta,
-        mu_c=_given_or(mu_c, drawn_mu_c),
-        mu_e=_given_or(mu_e, drawn_mu_e),
+        mu_c=_given_or(mu_c, random.normal(size=d_c)),
+        mu_e=_given_or(mu_e, random.normal(size=(n_environments, d_s))),
         sigma_c=sigma_c,
-        sigma_e=_given_or(sigma_e, drawn_sigma_e),
-        R=_given_or(R, drawn_R),
+        sigma_e=_given_or(sigma_e, random.uniform(0.5, 2, size=n_environments)),
+        R=_given_or(R, _random_mixing(d_c + d_s, random)),
     )
 
 
