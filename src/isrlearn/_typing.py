@@ -3,9 +3,10 @@
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
-Float64Array: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
-LabelArray: TypeAlias = NDArray[Any]
+# Not numpy.typing.NDArray: that module would be loaded for these names alone.
+FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.floating[Any]]]
+Float64Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.intp]]
+BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+LabelArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]

@@ -12,7 +12,8 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn.exceptions import SparseInputError
 
 UNKNOWN: Final = -1
 FLOATS: Final = (np.float64, np.float32)
@@ -156,7 +157,7 @@ def check_scale(scale: Any) -> float:
 def refuse_sparse(X: Any) -> None:
     """Raise a ValueError that says what to do with sparse features."""
     if issparse(X):
-        raise ValueError(
+        raise SparseInputError(
             "X is sparse, and removing directions would fill it: reduce it first "
             "(sklearn.decomposition.TruncatedSVD) or pass X.toarray()."
         )
@@ -216,7 +217,7 @@ def _as_label_array(values: Any, name: str) -> LabelArray:
     return array
 
 
-def _missing(array: LabelArray) -> Any:
+def _missing(array: LabelArray) -> BoolArray:
     """Return the mask of missing labels."""
     if array.dtype == object:
         return np.fromiter((_is_missing(value) for value in array), dtype=bool, count=len(array))
@@ -226,7 +227,7 @@ def _missing(array: LabelArray) -> Any:
         return np.isnat(array)
     if array.dtype.kind == "U":
         # What NumPy makes of NaN among strings: np.array(["a", nan]).
-        return array == "nan"
+        return np.asarray(array == "nan")
     return np.zeros(len(array), dtype=bool)
 
 

@@ -1,4 +1,4 @@
-"""Warnings of the library, so that each can be silenced or turned into an error by its class.
+"""Warnings and errors of the library, so that each can be caught or silenced by its class.
 
 Examples
 --------
@@ -8,7 +8,12 @@ Examples
 >>> warnings.resetwarnings()
 """
 
-__all__ = ["EmptyCellWarning", "SingleEnvironmentWarning", "TinyCellWarning"]
+__all__ = [
+    "EmptyCellWarning",
+    "SingleEnvironmentWarning",
+    "SparseInputError",
+    "TinyCellWarning",
+]
 
 
 class SingleEnvironmentWarning(UserWarning):
@@ -21,3 +26,7 @@ class EmptyCellWarning(UserWarning):
 
 class TinyCellWarning(UserWarning):
     """Some (class, environment) cell has so few rows that its moments are mostly noise."""
+
+
+class SparseInputError(ValueError, TypeError):
+    """X is sparse. scikit-learn calls that a TypeError, the rest of this library a ValueError."""

@@ -13,10 +13,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isrlearn._blocks import block_moments, blocks
-from isrlearn._typing import Float64Array, IntArray, LabelArray
+from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
 
 __all__ = ["CellMoments"]
@@ -208,7 +207,7 @@ class CellMoments:
         table[self.class_index, self.environment_index] = self.counts
         return table
 
-    def take(self, kept: NDArray[np.bool_]) -> Self:
+    def take(self, kept: BoolArray) -> Self:
         """Return the moments of some of the cells: those where the mask `kept`, (m,), is true."""
         classes, class_index = _seen(self.classes, self.class_index[kept])
         environments, environment_index = _seen(self.environments, self.environment_index[kept])
