@@ -1,11 +1,10 @@
 """The paper's theorems on exact population moments: no noise, so no tolerance but rounding."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy.linalg import null_space
 from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean
 from isrlearn._recovery import subspace_from_covariances, subspace_from_means
@@ -104,16 +103,20 @@ def test_pairs_with_equal_variances_do_not_spoil_the_flag_mean(random):
     "isr", [ISRMean(3), ISRCov(3), ISRMean(3, condition_on=1), ISRCov(3, reduced=True)]
 )
 def test_the_fitted_classifier_approaches_the_optimal_invariant_predictor(random, isr):
-    """From samples: the error against h* shrinks with their number, as consistency demands."""
-    model = model_of(random, 3, 3, 5, sigma_e=[0.4, 0.7, 1.0, 1.5, 2.0])
-    best = np.append(*model.optimal_invariant_predictor())
-    errors = []
-    for n in (400, 40_000):
-        X, y, e = model.sample(n, random_state=random.integers(2**31))
-        clf = ISRClassifier(isr).fit(X, y, environments=e)
-        found = np.append(clf.coef_, clf.intercept_)
-        errors.append(np.linalg.norm(found - best) / np.linalg.norm(best))
-    assert all(late < early for early, late in pairwise(errors))
+    """From samples: the error against h* falls about tenfold with a hundred times the rows."""
+    ratios = []
+    for _ in range(7):
+        model = make_linear_gaussian(
+            5, 3, 3, sigma_e=[0.4, 0.7, 1.0, 1.5, 2.0], random_state=random.integers(2**31)
+        )
+        best, _ = model.optimal_invariant_predictor()
+        errors = []
+        for n in (300, 30_000):
+            X, y, e = model.sample(n, random_state=random.integers(2**31))
+            clf = ISRClassifier(isr, LogisticRegression(C=100)).fit(X, y, environments=e)
+            errors.append(np.linalg.norm(clf.coef_[0] - best) / np.linalg.norm(best))
+        ratios.append(errors[1] / errors[0])
+    assert np.median(ratios) < 0.5
 
 
 def test_proposition_1_minimises_the_risk_over_invariant_predictors(random):
