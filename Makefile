@@ -5,7 +5,7 @@
 
 VENV ?= .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check install
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 # The first interpreter that is new enough; override with `make demo PYTHON=/path/to/python`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -40,17 +40,22 @@ clean:
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "isrlearn needs Python 3.11 or newer; none was found. Install one, or name it: make demo PYTHON=/path/to/python" >&2; exit 2; }
-	@echo "Setting up $(VENV) with $$($(PYTHON) --version) ..."
+	@echo "[1/3] setting up $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --quiet --upgrade "pip>=25.1"
+	@$(PIP) --upgrade "pip>=25.1"
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.created pyproject.toml
-	@echo "Installing isrlearn and what the demonstration needs (about a minute, once) ..."
+$(VENV)/.core: $(VENV)/.created pyproject.toml
+	@echo "[2/3] installing isrlearn with numpy, scipy and scikit-learn (half a minute)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.core
+	@echo "[3/3] installing what the demonstration prints and draws with (half a minute)"
 	@$(PIP) --editable ".[bench]"
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.created pyproject.toml
-	@echo "Installing isrlearn and what its tests need (about a minute, once) ..."
+$(VENV)/.dev: $(VENV)/.core
+	@echo "[3/3] installing what the tests need (half a minute)"
 	@$(PIP) --editable ".[all]" --group test --group lint
 	@touch $@

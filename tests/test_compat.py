@@ -7,13 +7,19 @@ import sklearn
 from conftest import draw_rows
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneGroupOut,
+    StratifiedKFold,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean
 from isrlearn.metrics import GroupScorer
 
+SHUFFLED = StratifiedKFold(3, shuffle=True)
 TRANSFORMERS = [ISRMean(1), ISRCov(1)]
 every_transformer = pytest.mark.parametrize("isr", TRANSFORMERS, ids=str)
 
@@ -92,7 +98,7 @@ def test_group_scorer_with_routing(rows):
     X, y, e = rows
     clf = ISRClassifier(ISRMean(1), LogisticRegression(max_iter=5000))
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(clf, {"isr__n_spurious": [0, 1]}, scoring=GroupScorer(), cv=3)
+        search = GridSearchCV(clf, {"isr__n_spurious": [0, 1]}, scoring=GroupScorer(), cv=SHUFFLED)
         search.fit(X, y, environments=e)
     assert 0 <= search.best_score_ <= 1
 
@@ -104,7 +110,7 @@ def test_group_scorer_without_routing_by_index(rows):
     scorer = GroupScorer("worst_environment", environments=environments)
     clf = ISRClassifier(ISRMean(1), LogisticRegression(max_iter=5000))
     result = cross_validate(
-        clf, frame, y, scoring=scorer, cv=3, params={"environments": environments}
+        clf, frame, y, scoring=scorer, cv=SHUFFLED, params={"environments": environments}
     )
     assert np.isfinite(result["test_score"]).all()
 

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean, fold, repair_head
 
+SHUFFLED = StratifiedKFold(2, shuffle=True)
 SCALERS = [
     StandardScaler(),
     StandardScaler(with_mean=False),
@@ -80,7 +81,7 @@ def test_fold_of_classifier_nested_pipeline_and_search(random):
     pipe = make_pipeline(StandardScaler(), clf).fit(X, y, isrclassifier__environments=e)
     weight, bias = fold(pipe)
     np.testing.assert_allclose((X @ weight.T + bias)[:, 0], pipe.decision_function(X), atol=1e-8)
-    search = GridSearchCV(pipe, {"isrclassifier__isr__n_spurious": [1]}, cv=2)
+    search = GridSearchCV(pipe, {"isrclassifier__isr__n_spurious": [1]}, cv=SHUFFLED)
     search.fit(X, y, isrclassifier__environments=e)
     weight, bias = fold(search)
     np.testing.assert_allclose((X @ weight.T + bias)[:, 0], search.decision_function(X), atol=1e-8)

@@ -1,10 +1,12 @@
 """Group scores against a plain loop."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
 
 from isrlearn.metrics import (
     GroupScorer,
@@ -83,7 +85,19 @@ def test_empty_groups_do_not_count():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="y_pred"):
         group_scores([0, 1], [0], environments=["a", "b"])
-    with pytest.raises(ValueError, match="environments has 1 values"):
+    with pytest.raises(ValueError, match="environments has 1 values for 2 rows"):
         group_scores([0, 1], [0, 1], environments=["a"])
     with pytest.raises(ValueError, match="score='best' must be one of"):
         GroupScorer("best")
+    with pytest.raises(TypeError, match="needs a pandas Series"):
+        GroupScorer(environments=np.zeros(3))
+    with pytest.raises(TypeError, match="same type"):
+        group_scores([0, 1], ["0", "1"], environments=["a", "b"])
+
+
+def test_scorer_names_an_index_that_does_not_match():
+    model = DummyClassifier().fit([[0], [0]], [0, 1])
+    X = pd.DataFrame({"x": [1.0, 2.0]}, index=[5, 6])
+    for index in ([5, 7], [5, 5]):
+        with pytest.raises(ValueError, match="same unique index"):
+            GroupScorer(environments=pd.Series(["a", "b"], index=index))(model, X, [0, 1])

@@ -5,7 +5,8 @@ import pytest
 import sklearn
 from conftest import draw_rows
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -169,3 +170,42 @@ def test_coloured_digits_get_a_better_worst_group(random):
             group_scores(test.y, clf.predict(test.X), environments=test.environments).worst
         )
     assert worst[1] > worst[0] + 0.1
+
+
+def test_parameters_of_the_default_parts_can_be_set(rows):
+    X, y, e = rows
+    clf = ISRClassifier().set_params(isr__n_spurious=2, head__C=0.5)
+    assert clf.fit(X, y, environments=e).n_spurious_ == 2
+    assert clf.head_.C == 0.5
+    search = GridSearchCV(
+        ISRClassifier(), {"isr__n_spurious": [0, 2]}, cv=StratifiedKFold(2, shuffle=True)
+    )
+    search.fit(X, y, environments=e)
+    assert search.best_estimator_.n_spurious_ in (0, 2)
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        ISRClassifier().set_params(isr__no_such=1)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"head": Ridge()}, r"head=Ridge\(\) is not a classifier"),
+        ({"head": LogisticRegression}, "is not a classifier: give one such as LogisticRegression"),
+        (
+            {"isr": LogisticRegression(), "head": ISRMean()},
+            r"isr=LogisticRegression\(\) is not an ISR",
+        ),
+        ({"isr": make_pipeline(StandardScaler(), ISRMean())}, "put other steps before"),
+    ],
+)
+def test_wrong_parts_are_named(rows, parts, message):
+    X, y, e = rows
+    with pytest.raises(TypeError, match=message):
+        ISRClassifier(**parts).fit(X, y, environments=e)
+
+
+def test_nothing_to_remove_needs_nothing_to_compare(rows):
+    """The baseline of a search over n_spurious fits wherever a plain head fits."""
+    X, y, e = rows
+    clf = ISRClassifier(ISRMean(0)).fit(X, y, environments=np.full(len(X), "a"))
+    np.testing.assert_allclose(clf.coef_, LogisticRegression().fit(X, y).coef_)

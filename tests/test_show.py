@@ -45,7 +45,10 @@ def test_nothing_is_overwritten_without_force(tmp_path):
     assert picture.read_text() == "mine"
 
 
-@pytest.mark.parametrize("arguments", [["demo", "--no-such"], ["no-such"], ["demo", "--seed", "x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["demo", "--no-such"], ["no-such"], ["demo", "--seed", "x"], ["demo", "--seed", "-1"]],
+)
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, tmp_path):
     run = isrlearn(*arguments, cwd=tmp_path)
     assert run.returncode == 2

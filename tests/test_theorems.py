@@ -71,7 +71,7 @@ def test_theorem_isr_cov(random, d_c, d_s, E, condition_on):
 def test_isr_mean_needs_one_environment_more_than_directions(random, d_c, d_s, condition_on):
     model = model_of(random, d_c, d_s, d_s)
     moments = model.population_moments()
-    with pytest.raises(ValueError, match=f"n_spurious={d_s} .* at most {d_s - 1} "):
+    with pytest.raises(ValueError, match=f"n_spurious={d_s} .* at most {d_s - 1},"):
         subspace_from_means(moments, d_s, condition_on=condition_on)
     # What is identified is right, but it is not all of span(B).
     subspace = subspace_from_means(moments, d_s - 1, condition_on=condition_on)
@@ -81,13 +81,13 @@ def test_isr_mean_needs_one_environment_more_than_directions(random, d_c, d_s, c
 
 def test_isr_cov_says_that_equal_variances_identify_nothing(random):
     model = model_of(random, 3, 2, 4, sigma_e=0.7)
-    with pytest.raises(ValueError, match="at most 0 "):
+    with pytest.raises(ValueError, match="the covariances of 4 environments do not differ"):
         subspace_from_covariances(model.population_moments(), 2)
 
 
 def test_isr_mean_says_that_equal_means_identify_nothing(random):
     model = model_of(random, 3, 2, 4, mu_e=random.normal(size=2))
-    with pytest.raises(ValueError, match="at most 0 "):
+    with pytest.raises(ValueError, match="the means of 4 environments do not differ"):
         subspace_from_means(model.population_moments(), 1)
 
 

@@ -49,5 +49,6 @@ def block_moments(
     if not second_order:
         return total, mean, None
     root = centred * np.sqrt(weights).astype(block.dtype)[:, None]
-    scatter = (root.T @ root).astype(np.float64) - total * np.outer(missed, missed)
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
+        scatter = (root.T @ root).astype(np.float64) - total * np.outer(missed, missed)
     return total, mean, scatter

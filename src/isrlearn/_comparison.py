@@ -53,10 +53,11 @@ def _class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
         return np.arange(len(moments.classes))
     wanted = [condition_on] if np.ndim(condition_on) == 0 else list(condition_on)
     known = moments.classes.tolist()
-    if not wanted or any(label not in known for label in wanted):
+    strangers = [label for label in wanted if label not in known]
+    if strangers or not wanted:
         raise ValueError(
-            f"condition_on={condition_on!r} is not among the classes that have rows with a known "
-            f"environment: {known}. Name one of these or several, or None for all."
+            f"condition_on={condition_on!r} names {strangers or 'no class'}, but the classes are "
+            f"{known}: name one of these or several, or None for all."
         )
     return np.unique([known.index(label) for label in wanted])
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._transformers import ISRMean, SubspaceTransformer
+from isrlearn._transformers import ISRMean, ISRTransformer
 from isrlearn._typing import Float64Array
 
 Head = tuple[Float64Array, Float64Array]
@@ -68,7 +68,7 @@ def repair_head(
     *,
     environments: Any,
     sample_weight: Any = None,
-    isr: SubspaceTransformer | None = None,
+    isr: ISRTransformer | None = None,
     centre: Any = None,
 ) -> tuple[Any, Any]:
     """Take the spurious directions out of an existing linear head, without refitting it.
@@ -111,6 +111,8 @@ def repair_head(
     >>> weight.shape, bias.shape
     ((1, 4), (1,))
     """
+    if isr is not None and not isinstance(isr, ISRTransformer):
+        raise TypeError(f"isr={isr!r} is not an ISR transformer: give ISRMean() or ISRCov().")
     finder = ISRMean() if isr is None else clone(isr)
     finder.fit(X, y, environments=environments, sample_weight=sample_weight)
     return finder.subspace_.fold_into(weight, bias, centre=centre)

@@ -64,8 +64,13 @@ def pair_difference(cells: CellMoments, pair: Pair) -> Float64Array:
 
 def with_spread(cells: CellMoments) -> CellMoments:
     """Leave out cells without spread, such as those of one row: they have no covariance."""
-    sizes = cells.total_variances()
-    return cells if (sizes > 0).all() else comparable(cells.take(sizes > 0))
+    spread = cells.total_variances() > 0
+    if not spread.any():
+        raise ValueError(
+            "no cell has two rows that differ, so there are no covariances to compare: add rows, "
+            "or use coarser environments."
+        )
+    return cells if spread.all() else comparable(cells.take(spread))
 
 
 def _pairs_in_common(cells: CellMoments) -> list[Pair]:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from isrlearn._folding import fold
-from isrlearn._transformers import ISRMean, SubspaceTransformer
+from isrlearn._transformers import ISRMean, ISRTransformer
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import FLOATS, UNKNOWN, Rows, check_rows, refuse_sparse
 from isrlearn.subspace import Subspace
@@ -38,8 +38,8 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
         Fitted on the rows without their spurious part; None is ``LogisticRegression()``.
     group_weight : {None, "balanced"}, default=None
         "balanced" weighs rows in the head by the inverse size of their (class, environment) group,
-        so that all groups count the same. A row of unknown environment gets the mean weight of its
-        class. The mean weight is one.
+        so that all groups count the same; without environments the groups are the classes. A row
+        of unknown environment gets the mean weight of its class. The mean weight is one.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        isr: SubspaceTransformer | None = None,
+        isr: ISRTransformer | None = None,
         head: Any = None,
         *,
         group_weight: str | None = None,
@@ -107,10 +107,11 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        self._check_parts()
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.y)
         weights = self._head_weights(rows)
-        self.isr_ = clone(ISRMean() if self.isr is None else self.isr)
+        self.isr_ = clone(self._isr_or_default())
         self.isr_.fit(rows.X, rows.y, environments=environments, sample_weight=sample_weight)
         head = clone(self._head_or_default())
         self.head_ = _fit_head(head, self.isr_.transform(rows.X), rows.y, weights)
@@ -209,12 +210,47 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         head_tags = get_tags(self._head_or_default())
-        tags.classifier_tags.multi_class = head_tags.classifier_tags.multi_class
+        if head_tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = head_tags.classifier_tags.multi_class
         tags.non_deterministic = head_tags.non_deterministic
         return tags
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the default parts, such as ``isr__n_spurious``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values, as in scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        defaults = {"isr": self._isr_or_default, "head": self._head_or_default}
+        for name, default in defaults.items():
+            # A parameter of a part that was left to its default: write the default out first.
+            if name not in params and any(key.startswith(f"{name}__") for key in params):
+                setattr(self, name, default())
+        return super().set_params(**params)
+
+    def _isr_or_default(self) -> ISRTransformer:
+        return ISRMean() if self.isr is None else self.isr
+
     def _head_or_default(self) -> Any:
         return LogisticRegression() if self.head is None else self.head
+
+    def _check_parts(self) -> None:
+        isr, head = self._isr_or_default(), self._head_or_default()
+        if not isinstance(isr, ISRTransformer):
+            raise TypeError(
+                f"isr={isr!r} is not an ISR transformer: give ISRMean() or ISRCov(), and put other "
+                "steps before the ISRClassifier in a Pipeline."
+            )
+        if isinstance(head, type) or not is_classifier(head):
+            raise TypeError(
+                f"head={head!r} is not a classifier: give one such as LogisticRegression()."
+            )
 
     def _without_spurious(self, X: Any) -> FloatArray:
         check_is_fitted(self, "head_")

@@ -38,8 +38,8 @@ def check_n_spurious(n_spurious: Any) -> int:
     return int(n_spurious)
 
 
-def check_rank(n_spurious: int, identified: int, n_features: int, why: str) -> int:
-    """Return `n_spurious` if the data identify as many directions.
+def check_rank(n_spurious: int, identified: int, n_features: int, where: str) -> int:
+    """Return `n_spurious` if the data identify as many directions and one stays.
 
     Parameters
     ----------
@@ -48,18 +48,25 @@ def check_rank(n_spurious: int, identified: int, n_features: int, why: str) -> i
     identified : int
         Directions that the data identify.
     n_features : int
-        Number of features d; at least one direction must stay.
-    why : str
-        Where `identified` comes from, for the message.
+        Number of features d.
+    where : str
+        What `identified` was counted in, for the message.
     """
-    if n_spurious > identified:
+    most = min(identified, n_features - 1)
+    if n_spurious <= most:
+        return n_spurious
+    if identified == 0:
         raise ValueError(
-            f"n_spurious={n_spurious} is more than the data identify: at most {identified} "
-            f"({why}). Lower n_spurious to {identified} or fewer, or add environments."
+            f"n_spurious={n_spurious}, but no direction is identified: {where} do not differ given "
+            "the class. Use n_spurious=0, or an environment that makes a difference."
         )
-    if n_spurious > 0 and n_spurious >= n_features:
+    if identified < n_features:
         raise ValueError(
-            f"n_spurious={n_spurious} would remove all {n_features} feature dimension(s): "
-            f"use at most {n_features - 1}."
+            f"n_spurious={n_spurious} is more than the data identify: at most {identified}, the "
+            f"directions in which {where} differ given the class. Lower n_spurious to {identified} "
+            "or less, or add environments."
         )
-    return n_spurious
+    raise ValueError(
+        f"n_spurious={n_spurious} would leave nothing of {n_features} feature(s): at most {most} "
+        "can be removed."
+    )

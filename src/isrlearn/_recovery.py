@@ -44,11 +44,8 @@ def subspace_from_means(
     # Singular values, not their squares, are differences of means: that is where rounding acts.
     spanned = n_identified(np.sqrt(spectrum.values), np.abs(cells.means).max())
     identified = min(spanned, mean_limit(cells.class_index))
-    why = (
-        f"class means of {len(cells.environments)} environments, which span {identified} "
-        "direction(s) given the class"
-    )
-    check_rank(n_spurious, identified, cells.n_features, why)
+    where = f"the means of {len(cells.environments)} environments"
+    check_rank(n_spurious, identified, cells.n_features, where)
     return _removal(spectrum, n_spurious, cells, scale)
 
 
@@ -86,8 +83,8 @@ def subspace_from_covariances(
     cells = with_spread(comparable(moments, condition_on))
     chosen = choose_pairs(cells, pairs)
     spectra, found = zip(*(_leading(cells, pair, n_spurious) for pair in chosen), strict=True)
-    why = f"covariances of environments, which differ in {max(found)} direction(s) given the class"
-    check_rank(n_spurious, max(found), cells.n_features, why)
+    where = f"the covariances of {len(cells.environments)} environments"
+    check_rank(n_spurious, max(found), cells.n_features, where)
     # A pair that differs in fewer directions would add an arbitrary basis of its null space.
     full = [s for s, n in zip(spectra, found, strict=True) if n >= n_spurious]
     alone = len(full) == 1 or n_spurious == 0

@@ -18,7 +18,7 @@ from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
 
 
-class SubspaceTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+class ISRTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """What the ISR transformers share; a subclass says how moments become a subspace."""
 
     # With metadata routing on, `environments` reaches `fit` without any call of set_fit_request.
@@ -45,8 +45,10 @@ class SubspaceTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator,
         y : array-like of shape (n_samples,)
             Class labels.
         environments : array-like of shape (n_samples,), default=None
-            Environment of each row: strings or numbers; None, NaN or NA where it is unknown. Such
-            rows are not used here. None: nothing is removed, with a `SingleEnvironmentWarning`.
+            Environment of each row, by position: strings or numbers; None, NaN or NA where it is
+            unknown (any other value, also -1 or "", is an environment). Rows of unknown
+            environment are not used here. None: nothing is removed, with a
+            `SingleEnvironmentWarning`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the moments.
 
@@ -191,6 +193,8 @@ class SubspaceTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator,
 
     def _check_parameters(self) -> None:
         check_n_spurious(self.n_spurious)
+        if not isinstance(self.reduced, bool | np.bool_):
+            raise ValueError(f"reduced={self.reduced!r} must be True or False.")
         if check_scale(self.scale) != 0 and self.reduced:
             raise ValueError(
                 f"reduced=True drops the spurious directions, so scale={self.scale!r} has no "
@@ -211,10 +215,12 @@ class SubspaceTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator,
                 stacklevel=3,
             )
             return Subspace.nothing(self.n_features_in_)
+        if self.n_spurious == 0 and len(self.environments_) < 2:
+            return Subspace.nothing(self.n_features_in_)  # asked for nothing: nothing to compare
         return self._recover(self.moments_)
 
 
-class ISRMean(SubspaceTransformer):
+class ISRMean(ISRTransformer):
     r"""Remove the directions in which class means differ between environments (ISR-Mean).
 
     Given the class, the mean of environment e is :math:`A\mu_c + B\mu_e`; centred over
@@ -296,7 +302,7 @@ class ISRMean(SubspaceTransformer):
         )
 
 
-class ISRCov(SubspaceTransformer):
+class ISRCov(ISRTransformer):
     r"""Remove the directions in which class covariances differ between environments (ISR-Cov).
 
     Given the class, :math:`\Sigma_{e_1} - \Sigma_{e_2} = (\sigma_{e_1}^2 - \sigma_{e_2}^2) BB^T`:

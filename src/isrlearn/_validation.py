@@ -118,8 +118,8 @@ def check_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntA
     labels, codes = encode_labels(environments, "environments")
     if len(codes) != n_rows:
         raise ValueError(
-            f"environments has {len(codes)} values but X has {n_rows} rows: give one per row, "
-            "and None where it is unknown."
+            f"environments has {len(codes)} values for {n_rows} rows: give one per row, and None "
+            "where it is unknown."
         )
     return labels, codes
 
@@ -210,11 +210,17 @@ def _as_label_array(values: Any, name: str) -> LabelArray:
     if array.dtype.kind == "T":  # NumPy's strings of variable width
         array = array.astype(object)
     if array.ndim != 1:
-        raise ValueError(
-            f"{name} has shape {array.shape}, expected one label per row in one dimension. "
-            "Join several attributes into one label first."
-        )
+        raise ValueError(_not_one_dimensional(array, name))
     return array
+
+
+def _not_one_dimensional(array: LabelArray, name: str) -> str:
+    if array.ndim == 0:
+        return f"{name}={array.item()!r} is one value: give one label per row, such as a column."
+    way_out = "join several attributes into one label" if array.shape[1] > 1 else "pass .ravel()"
+    return (
+        f"{name} has shape {array.shape}, expected one label per row in one dimension: {way_out}."
+    )
 
 
 def _missing(array: LabelArray) -> BoolArray:
@@ -244,9 +250,10 @@ def _one_type(known: LabelArray, name: str) -> LabelArray:
     """Turn an object array of strings or of numbers into an array of that type."""
     kinds = {"str" if isinstance(v, str) else _number_or_type(v) for v in known}
     if len(kinds) > 1 or not kinds <= {"str", "number"}:
+        what = "mixes labels" if len(kinds) > 1 else "has labels"
         raise TypeError(
-            f"{name} mixes or holds labels of type {', '.join(sorted(kinds))}: use only strings "
-            "or only numbers."
+            f"{name} {what} of type {', '.join(sorted(kinds))}: use only strings or only numbers, "
+            "for example by .astype(str)."
         )
     return np.array(known.tolist()) if len(known) else known.astype(np.intp)
 

@@ -4,11 +4,12 @@ Nothing heavy is imported before a command runs, so that ``isrlearn --help`` ans
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 try:
-    from cyclopts import App, CycloptsError, Parameter
+    from cyclopts import App, CycloptsError, Parameter, Token
     from rich.console import Console
 except ImportError:
     sys.exit("isrlearn: the command line needs the extra 'bench': pip install 'isrlearn[bench]'")
@@ -16,6 +17,15 @@ except ImportError:
 from isrlearn import __version__
 
 USAGE_ERROR = 2
+
+_LEGEND = """\
+Label: digit 5 or more. The colour agrees with it in 9 of 10 training rows and
+in 1 of 10 test rows. A group is a label in a colour.
+  average       plain, over the test rows
+  training mix  groups weighted by their sizes in training
+  ERM           logistic regression on all features
+  ISR-Mean      the same without the directions in which the colours differ
+  reweighted    all groups count the same in the fit"""
 
 app = App(
     name="isrlearn",
@@ -31,18 +41,25 @@ class UserError(Exception):
     """A mistake of the user: one line on standard error, exit code 2."""
 
 
+def _seed(type_: Any, tokens: Sequence[Token]) -> int:
+    value = tokens[0].value
+    if not value.isdecimal() or int(value) >= 2**32:
+        raise UserError(f"--seed {value} must be a whole number from 0 to {2**32 - 1}.")
+    return int(value)
+
+
 @app.command
 def demo(
     *,
     out: Path = Path("isrlearn-demo"),
     force: Annotated[bool, Parameter(negative="")] = False,
-    seed: int = 0,
+    seed: Annotated[int, Parameter(converter=_seed)] = 0,
 ) -> None:
     """Show what ISR does on digits whose colour misleads.
 
     Fits a plain model and ISR on coloured digits (label: digit 5 or more). In training the colour
-    agrees with the label, in the test it disagrees. Prints average and worst-group accuracy and
-    draws the before/after picture.
+    mostly agrees with the label, in the test it mostly disagrees. Prints average and worst-group
+    accuracy and draws the before/after picture.
 
     Example: isrlearn demo --out my-demo
 
@@ -55,19 +72,16 @@ def demo(
     seed
         Seed of the split, the label noise and the colours.
     """
-    picture = _new_file(out, "before-after.png", force)
+    picture = _may_write(out / "before-after.png", force)
     console = Console()
     with console.status("Loading ..."):
         from isrlearn import demo as demonstration
     rows, test = _fit_with_progress(demonstration, seed, console)
     with console.status("Drawing ..."):
+        _make_folder(out)
         demonstration.save_picture(rows, test, picture)
     console.print(_table(rows))
-    console.print(
-        "Colour agrees with the label in 9 of 10 training rows and in 1 of 10 test rows.\n"
-        "Average: plain over the test rows; training mix: groups weighted as in training.\n"
-        "Reweighted: the (label, colour) groups count the same in the fit."
-    )
+    console.print(_LEGEND)
     console.print(f"Picture: {picture.resolve()}", soft_wrap=True)
 
 
@@ -80,17 +94,31 @@ def main() -> NoReturn:
         Console(stderr=True).print(f"isrlearn: {message}", soft_wrap=True, markup=False)
         sys.exit(USAGE_ERROR)
     except KeyboardInterrupt:
+        Console(stderr=True).print("isrlearn: interrupted; nothing half-written is left.")
         sys.exit(130)
     sys.exit(0)
 
 
-def _new_file(folder: Path, name: str, force: bool) -> Path:
-    """Create the folder and return the path of a file in it that may be written."""
-    path = folder / name
+def _may_write(path: Path, force: bool) -> Path:
+    """Return `path` if writing it would destroy nothing that the user did not give up."""
     if path.exists() and not force:
         raise UserError(f"{path} exists: name another folder with --out, or add --force.")
-    folder.mkdir(parents=True, exist_ok=True)
+    _nearest_folder(path.parent)
     return path
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {folder} cannot be created: {error.strerror}.") from error
+
+
+def _nearest_folder(path: Path) -> None:
+    """Refuse a path that runs through a file."""
+    existing = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if not existing.is_dir():
+        raise UserError(f"--out {path}: {existing} is a file; name a folder.")
 
 
 def _fit_with_progress(demonstration: Any, seed: int, console: Console) -> tuple[Any, Any]:
@@ -106,8 +134,8 @@ def _fit_with_progress(demonstration: Any, seed: int, console: Console) -> tuple
 def _table(rows: list[Any]) -> Any:
     from rich.table import Table
 
-    table = Table(title="Accuracy on test rows in which colour disagrees with the label")
-    table.add_column("model")
+    table = Table(title="Accuracy on a test set whose colours mostly disagree with the label")
+    table.add_column("model", no_wrap=True)
     for column in ("average", "training mix", "worst group"):
         table.add_column(column, justify="right")
     table.add_column("which is")

@@ -261,6 +261,11 @@ class GroupScorer:
     def __init__(self, score: str = "worst_group", *, environments: Any = None) -> None:
         if score not in _SCORES:
             raise ValueError(f"score={score!r} must be one of {sorted(_SCORES)}.")
+        if environments is not None and not hasattr(environments, "loc"):
+            raise TypeError(
+                f"environments is a {type(environments).__name__}: GroupScorer finds rows by their "
+                "index, so it needs a pandas Series with the index of X."
+            )
         self.score = score
         self.environments = environments
 
@@ -287,6 +292,11 @@ class GroupScorer:
                 "search, or pass X as a DataFrame and GroupScorer(environments=Series) with the "
                 "same index."
             )
+        if not self.environments.index.is_unique or not X.index.isin(self.environments.index).all():
+            raise ValueError(
+                "the index of GroupScorer(environments=...) has repeated labels or misses rows of "
+                "X: give both the same unique index."
+            )
         return self.environments.loc[X.index]
 
 
@@ -299,6 +309,8 @@ _SCORES: Final[dict[str, Callable[[GroupScores], float]]] = {
 
 def _right(y_true: Any, y_pred: Any) -> Float64Array:
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if (true.dtype.kind in "biuf") and predicted.dtype.kind in "US":
+        raise TypeError("y_true holds numbers and y_pred strings: compare labels of the same type.")
     if true.shape != predicted.shape or true.ndim != 1:
         raise ValueError(
             f"y_true has shape {true.shape} and y_pred {predicted.shape}: give one label per row."

@@ -21,6 +21,7 @@ from isrlearn._validation import UNKNOWN, Rows, check_rows
 __all__ = ["CellMoments"]
 
 PROTOCOL: Final = 1
+LARGEST: Final = 1e150  # what can be squared and summed in float64
 
 
 @dataclass(eq=False, repr=False)
@@ -132,6 +133,7 @@ class CellMoments:
                 weights = None if rows.sample_weight is None else rows.sample_weight[block]
                 moments = block_moments(rows.X[block], weights, second_order)
                 result._merge_cell(cell, len(block), *moments)
+        result._refuse_overflow()
         return result
 
     def update(self, X: Any, y: Any, environments: Any, sample_weight: Any = None) -> Self:
@@ -280,6 +282,14 @@ class CellMoments:
                 "these moments hold means only: build them with second_order=True for covariances."
             )
         return self.scatters
+
+    def _refuse_overflow(self) -> None:
+        largest = np.abs(self.means).max(initial=0.0)
+        if largest > LARGEST or not (self.scatters is None or np.isfinite(self.scatters).all()):
+            raise ValueError(
+                f"X is so large (means up to {largest:.3g}) that squares of it overflow: scale the "
+                "features first, for example with StandardScaler."
+            )
 
     def _merge(self, other: "CellMoments") -> None:
         """Add the cells of `other`, all of which are among these, in place."""

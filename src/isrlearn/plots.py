@@ -50,12 +50,13 @@ def plot_reliance(
             ax.scatter(
                 amounts[rows],
                 decisions[rows],
-                s=14,
+                s=18,
                 color=colors[i % len(colors)],
                 marker=_MARKERS[j % len(_MARKERS)],
                 facecolors=None if j else "none",
-                linewidths=0.7,
-                alpha=0.7,
+                linewidths=0.8,
+                alpha=0.75,
+                zorder=3 + 1 / (1 + rows.sum()),  # small groups on top, or they are not seen
                 label=f"class {label}, {environment}",
             )
     ax.axhline(0, color="0.4", linewidth=0.8)

@@ -184,7 +184,7 @@ class Subspace:
             if np.any(constant != 0):
                 raise ValueError(
                     "this head has no bias, but removing directions relative to their centre adds "
-                    "a constant: give the head a bias, or fold with centre=0 (about the origin)."
+                    "a constant: give the head a bias, or pass centre=0 to remove about the origin."
                 )
             return new_weight, None
         bias = _as_float(bias)
@@ -258,8 +258,8 @@ class Subspace:
     def _check_features(self, array: Any, name: str) -> None:
         if array.shape[-1] != self.n_features:
             raise ValueError(
-                f"{name} has {array.shape[-1]} columns, but the subspace is one of "
-                f"{self.n_features} features."
+                f"{name} has shape {array.shape}, but there are {self.n_features} features: its "
+                "last dimension must have one entry for each."
             )
 
 
