@@ -64,13 +64,14 @@ def test_help_and_version(arguments, tmp_path):
     assert run.stdout
 
 
-def test_the_readme_example_prints_what_it_says():
+def test_the_readme_examples_run_and_print_what_they_say():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
-    printed = re.search(r"It prints\n\n```text\n(.*?)```", text, re.S)[1]
-    assert len(code.strip().splitlines()) <= 12
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.stdout == printed, run.stderr
+    codes = re.findall(r"```python\n(.*?)```", text, re.S)
+    printed = re.findall(r"It prints\n\n```text\n(.*?)```", text, re.S)
+    assert len(codes[0].strip().splitlines()) <= 12
+    for code, expected in zip(codes, printed, strict=True):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert run.stdout == expected, run.stderr
 
 
 def test_plots_take_and_return_axes(random):

@@ -79,7 +79,7 @@ def save_picture(rows: list[DemoRow], test: EnvironmentRows, path: Path) -> None
             ax, amounts, decisions, test.y, test.environments, colors=("#2a8f5b", "#c8452e")
         )
         ax.set_title(f"{title}: {row.name}", fontsize=10)
-        ax.set_ylabel("decision value (above 0: digit 5 or more)")
+        ax.set_ylabel("decision value (above 0: digit 5 to 9)")
     axes[1].sharey(axes[0])
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower left", ncols=4, frameon=False, fontsize=9)
