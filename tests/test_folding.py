@@ -91,7 +91,8 @@ def test_fold_of_classifier_nested_pipeline_and_search(random):
     ("step", "words"),
     [
         (PolynomialFeatures(1, include_bias=False), "step 's0' .PolynomialFeatures. is not known"),
-        (MinMaxScaler(clip=True), "clip=True"),
+        (MinMaxScaler(clip=True), "step 's0' clips"),
+        (MaxAbsScaler(clip=True), "step 's0' clips"),
     ],
 )
 def test_steps_that_are_not_linear_are_named(random, step, words):

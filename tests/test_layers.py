@@ -9,12 +9,13 @@ import isrlearn
 
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
-    ["exceptions", "_typing"],
+    ["exceptions", "_typing", "_warnings"],
     ["_validation", "_blocks"],
     ["moments"],
-    ["_comparison", "_spectra", "_rank", "subspace"],
-    ["_pairs"],
+    ["_comparison", "_spectra", "_rank"],
+    ["subspace", "_pairs"],
     ["_recovery"],
+    ["_base"],
     ["_transformers"],
     ["_folding"],
     ["_predictors"],

@@ -71,7 +71,7 @@ def test_a_training_group_without_scored_rows_is_named():
 def test_rows_of_unknown_environment_belong_to_no_group():
     scores = group_scores(["u", "u", "v"], ["u", "v", "v"], environments=["a", None, "a"])
     assert scores.worst == scores.average == 1
-    with pytest.raises(ValueError, match="no row has a known environment"):
+    with pytest.raises(ValueError, match="nothing to score"):
         group_scores([0, 1], [0, 1], environments=[None, None])
 
 

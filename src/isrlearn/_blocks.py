@@ -41,14 +41,24 @@ def block_moments(
     """
     if weights is None:
         weights = np.ones(len(block))
-    total = float(weights.sum())
-    provisional = np.average(block, axis=0, weights=weights).astype(block.dtype)
+    largest = weights.max()
+    shares = weights / largest  # of order one, so that float32 neither over- nor underflows
+    total = float(shares.sum())
+    provisional = np.average(block, axis=0, weights=shares).astype(block.dtype)
     centred = block - provisional
-    missed = (weights @ centred) / total
+    missed = (shares @ centred) / total
     mean = provisional.astype(np.float64) + missed
     if not second_order:
-        return total, mean, None
-    root = centred * np.sqrt(weights).astype(block.dtype)[:, None]
+        return total * largest, mean, None
+    root = centred * np.sqrt(shares).astype(block.dtype)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
         scatter = (root.T @ root).astype(np.float64) - total * np.outer(missed, missed)
-    return total, mean, scatter
+    return total * largest, mean, scatter * largest
+
+
+def rounding_error(block: FloatArray) -> float:
+    """Return the size below which differences between rows are rounding: eps times max |x|."""
+    eps = float(np.finfo(block.dtype).eps)
+    # Sums in float64 gather some of it; float32 rows are summed in float64, so only their own.
+    factor = eps if block.dtype == np.float32 else 64 * eps
+    return factor * float(max(block.max(), -block.min()))

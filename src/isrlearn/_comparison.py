@@ -1,11 +1,11 @@
 """Which cells can be compared across environments, and what to tell the user about the others."""
 
 from typing import Any, Final
-from warnings import warn
 
 import numpy as np
 
-from isrlearn._typing import IntArray
+from isrlearn._typing import BoolArray, IntArray
+from isrlearn._warnings import warn_user
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
 from isrlearn.moments import CellMoments
 
@@ -13,7 +13,9 @@ TINY_CELL_ROWS: Final = 5
 _NAMED: Final = 5  # cells named in a message before it says "and more"
 
 
-def comparable(moments: CellMoments, condition_on: Any = None) -> CellMoments:
+def comparable(
+    moments: CellMoments, condition_on: Any = None, *, needs_spread: bool = False
+) -> CellMoments:
     """Return the cells of the classes that are seen in at least two environments.
 
     Parameters
@@ -22,6 +24,8 @@ def comparable(moments: CellMoments, condition_on: Any = None) -> CellMoments:
         All cells.
     condition_on : label or sequence of labels, default=None
         Use these classes only; None uses all.
+    needs_spread : bool, default=False
+        Whether a cell is of use only if its rows differ, as covariances need.
 
     Returns
     -------
@@ -30,25 +34,28 @@ def comparable(moments: CellMoments, condition_on: Any = None) -> CellMoments:
     Warns
     -----
     EmptyCellWarning
-        If a class has no rows in some environment.
+        If a class has no rows in some environment, or none that are of use.
     TinyCellWarning
         If a cell in use has fewer than five rows.
     """
     if len(moments.environments) < 2:
         raise ValueError(_too_few_environments(moments))
-    classes = _class_positions(moments, condition_on)
-    cells_of_class = np.bincount(moments.class_index, minlength=len(moments.classes))
-    kept_classes = classes[cells_of_class[classes] >= 2]
-    if len(kept_classes) == 0:
-        raise ValueError(_no_class_to_compare(moments, classes))
-    _warn_of_empty_cells(moments, classes)
-    kept = np.isin(moments.class_index, kept_classes)
+    classes = class_positions(moments, condition_on)
+    usable = np.isin(moments.class_index, classes)
+    if needs_spread:
+        usable &= moments.total_variances() > 0
+    cells_of_class = np.bincount(moments.class_index[usable], minlength=len(moments.classes))
+    kept = usable & (cells_of_class[moments.class_index] >= 2)
+    if not kept.any():
+        raise ValueError(_no_class_to_compare(moments, classes, usable))
+    _warn_of_empty_cells(moments, classes, usable)
     result = moments if kept.all() else moments.take(kept)
     _warn_of_tiny_cells(result)
     return result
 
 
-def _class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
+def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
+    """Return the positions of the classes that `condition_on` names; of all if it is None."""
     if condition_on is None:
         return np.arange(len(moments.classes))
     wanted = [condition_on] if np.ndim(condition_on) == 0 else list(condition_on)
@@ -70,9 +77,15 @@ def _too_few_environments(moments: CellMoments) -> str:
     )
 
 
-def _no_class_to_compare(moments: CellMoments, classes: IntArray) -> str:
-    cells = zip(moments.class_index, moments.environment_index, strict=True)
-    where = [_name(moments, c, e) for c, e in cells if c in classes]
+def _no_class_to_compare(moments: CellMoments, classes: IntArray, usable: BoolArray) -> str:
+    cells = zip(moments.class_index[usable], moments.environment_index[usable], strict=True)
+    where = [_name(moments, c, e) for c, e in cells]
+    if not where:
+        return (
+            f"no class out of {moments.classes[classes].tolist()} has rows that can be compared: "
+            "their environments are unknown, or no cell has two rows that differ. Give more "
+            "environments or more rows."
+        )
     return (
         f"no class is seen in two environments (rows: {_some(where)}), so environments cannot be "
         "compared given the class. Add rows, or use an environment that does not determine "
@@ -80,15 +93,20 @@ def _no_class_to_compare(moments: CellMoments, classes: IntArray) -> str:
     )
 
 
-def _warn_of_empty_cells(moments: CellMoments, classes: IntArray) -> None:
+def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, usable: BoolArray) -> None:
     table = moments.counts_table()
     empty = [_name(moments, c, e) for c in classes for e in np.flatnonzero(table[c] == 0)]
-    if empty:
-        warn(
-            f"no rows of {_some(empty)}. These cells are left out, and so is a class that is seen "
-            "in fewer than two environments.",
+    flat = [
+        _name(moments, moments.class_index[i], moments.environment_index[i])
+        for i in np.flatnonzero(~usable & np.isin(moments.class_index, classes))
+    ]
+    notes = [f"no rows of {_some(empty)}"] if empty else []
+    notes += [f"rows that do not differ in {_some(flat)}"] if flat else []
+    if notes:
+        warn_user(
+            f"{'; '.join(notes)}. These cells are left out, and so is a class that is left with "
+            "fewer than two environments.",
             EmptyCellWarning,
-            stacklevel=2,
         )
 
 
@@ -96,11 +114,10 @@ def _warn_of_tiny_cells(moments: CellMoments) -> None:
     cells = zip(moments.class_index, moments.environment_index, moments.counts, strict=True)
     tiny = [f"{_name(moments, c, e)} has {n}" for c, e, n in cells if n < TINY_CELL_ROWS]
     if tiny:
-        warn(
+        warn_user(
             f"cells with fewer than {TINY_CELL_ROWS} rows: {_some(tiny)}. Their moments are mostly "
             "noise; merge environments or add rows.",
             TinyCellWarning,
-            stacklevel=2,
         )
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._transformers import ISRMean, ISRTransformer
+from isrlearn._base import ISRTransformer
+from isrlearn._transformers import ISRMean
 from isrlearn._typing import Float64Array
 
 Head = tuple[Float64Array, Float64Array]
@@ -54,10 +55,7 @@ def fold(estimator: Any) -> Head:
     if not hasattr(estimator, "steps"):
         return _head(estimator)
     *steps, (_, last) = estimator.steps
-    head = fold(last)
-    for name, step in reversed(steps):
-        head = _fold_step(name, step, *head)
-    return head
+    return _fold_steps(steps, fold(last))
 
 
 def repair_head(
@@ -119,11 +117,14 @@ def repair_head(
 
 
 def _head(estimator: Any) -> Head:
-    if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
+    linear = hasattr(estimator, "coef_") and hasattr(estimator, "intercept_")
+    # SVC with three classes votes over pairs of them; PLS centres X before it applies coef_.
+    votes = hasattr(estimator, "decision_function_shape") and len(estimator.classes_) > 2
+    if not linear or votes or hasattr(estimator, "x_rotations_"):
         raise TypeError(
-            f"{type(estimator).__name__} is not a linear model (no coef_ and intercept_), so it "
-            "cannot be folded into one weight and bias. End the pipeline with one, such as "
-            "LogisticRegression."
+            f"{type(estimator).__name__} is not a linear model whose decision values are "
+            "X @ coef_.T + intercept_, so it cannot be folded into one weight and bias. End the "
+            "pipeline with one, such as LogisticRegression."
         )
     weight = np.array(estimator.coef_, dtype=np.float64)
     bias = np.asarray(estimator.intercept_, dtype=np.float64)
@@ -132,11 +133,21 @@ def _head(estimator: Any) -> Head:
     return weight, bias.reshape(shape) if bias.size == np.prod(shape) else np.full(shape, bias)
 
 
+def _fold_steps(steps: list[tuple[str, Any]], head: Head) -> Head:
+    for name, step in reversed(steps):
+        head = _fold_step(name, step, *head)
+    return head
+
+
 def _fold_step(name: str, step: Any, weight: Float64Array, bias: Float64Array) -> Head:
     if step is None or step == "passthrough":
         return weight, bias
     if hasattr(step, "fold_into"):
         return step.fold_into(weight, bias)
+    if hasattr(step, "steps"):
+        return _fold_steps(step.steps, (weight, bias))
+    if getattr(step, "clip", False):
+        raise TypeError(f"step {name!r} clips, which is not linear: use clip=False to fold.")
     for types, folder in _folders():
         if isinstance(step, types):
             return folder(step, weight, bias)
@@ -157,7 +168,7 @@ def _folders() -> list[tuple[Any, Callable[[Any, Float64Array, Float64Array], He
         (StandardScaler, _fold_standard),
         (RobustScaler, lambda s, w, b: _unscale(w, b, s.center_, s.scale_)),
         (MaxAbsScaler, lambda s, w, b: _unscale(w, b, None, s.scale_)),
-        (MinMaxScaler, _fold_min_max),
+        (MinMaxScaler, lambda s, w, b: (w * s.scale_, b + w @ s.min_)),
         ((PCA, IncrementalPCA), _fold_pca),
         (TruncatedSVD, lambda s, w, b: (w @ s.components_, b)),
         (SelectorMixin, _fold_selector),
@@ -174,12 +185,6 @@ def _unscale(weight: Float64Array, bias: Float64Array, centre: Any, scale: Any) 
 def _fold_standard(step: Any, weight: Float64Array, bias: Float64Array) -> Head:
     # With with_mean=False the mean is stored all the same, and not used.
     return _unscale(weight, bias, step.mean_ if step.with_mean else None, step.scale_)
-
-
-def _fold_min_max(step: Any, weight: Float64Array, bias: Float64Array) -> Head:
-    if step.clip:
-        raise TypeError("MinMaxScaler(clip=True) is not linear: use clip=False to fold.")
-    return weight * step.scale_, bias + weight @ step.min_
 
 
 def _fold_pca(step: Any, weight: Float64Array, bias: Float64Array) -> Head:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import chdtrc
 
-from isrlearn._comparison import comparable
 from isrlearn._spectra import covariance_difference
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.moments import CellMoments
@@ -26,8 +25,8 @@ class Pair(NamedTuple):
     """(k,) cells of the second environment, of the same classes."""
     precisions: Float64Array
     r"""(k,) :math:`w_1 w_2 / (w_1 + w_2)`, the inverse variance of a difference up to a factor."""
-    size: float
-    """Largest total variance of these cells: rounding errors are relative to it."""
+    spread: float
+    """Largest total standard deviation of these cells: rounding errors grow with it."""
 
 
 def choose_pairs(cells: CellMoments, pairs: Any) -> list[Pair]:
@@ -62,42 +61,34 @@ def pair_difference(cells: CellMoments, pair: Pair) -> Float64Array:
     )
 
 
-def with_spread(cells: CellMoments) -> CellMoments:
-    """Leave out cells without spread, such as those of one row: they have no covariance."""
-    spread = cells.total_variances() > 0
-    if not spread.any():
-        raise ValueError(
-            "no cell has two rows that differ, so there are no covariances to compare: add rows, "
-            "or use coarser environments."
-        )
-    return cells if spread.all() else comparable(cells.take(spread))
-
-
 def _pairs_in_common(cells: CellMoments) -> list[Pair]:
     """Return the pairs of environments that share a class."""
-    pairs = (_pair(cells, a, b) for a, b in combinations(range(len(cells.environments)), 2))
+    spreads = np.sqrt(cells.total_variances())
+    both = combinations(range(len(cells.environments)), 2)
+    pairs = (_pair(cells, spreads, a, b) for a, b in both)
     return [pair for pair in pairs if len(pair.first)]
 
 
-def _pair(cells: CellMoments, first: int, second: int) -> Pair:
+def _pair(cells: CellMoments, spreads: Float64Array, first: int, second: int) -> Pair:
     a = np.flatnonzero(cells.environment_index == first)
     b = np.flatnonzero(cells.environment_index == second)
     _, in_a, in_b = np.intersect1d(cells.class_index[a], cells.class_index[b], return_indices=True)
     a, b = a[in_a], b[in_b]
     precisions = cells.weights[a] * cells.weights[b] / (cells.weights[a] + cells.weights[b])
-    size = cells.total_variances()[np.concatenate([a, b])].max(initial=0.0)
-    return Pair(a, b, precisions, float(size))
+    spread = spreads[np.concatenate([a, b])].max(initial=0.0)
+    return Pair(a, b, precisions, float(spread))
 
 
 def _named_pair(cells: CellMoments, pairs: Any) -> Pair:
     labels = cells.environments.tolist()
-    named = list(pairs) if isinstance(pairs, tuple | list) else []
+    named = np.asarray(pairs, dtype=object).ravel().tolist()
     if len(named) != 2 or named[0] == named[1] or any(name not in labels for name in named):
         raise ValueError(
             f"pairs={pairs!r} must be 'all', 'distinct', or two different environments out of "
             f"{labels}."
         )
-    pair = _pair(cells, *(labels.index(name) for name in named))
+    spreads = np.sqrt(cells.total_variances())
+    pair = _pair(cells, spreads, *(labels.index(name) for name in named))
     if len(pair.first) == 0:
         raise ValueError(
             f"pairs={pairs!r}: these environments have no class in common, so their covariances "
@@ -127,20 +118,32 @@ def _distinct(cells: CellMoments, pairs: list[Pair]) -> list[Pair]:
 
 
 def _equality_test(cells: CellMoments) -> Callable[[Pair], float]:
-    r"""Return the test of equal covariances: :math:`\frac h2 tr(W^{-1}\Delta)^2` as chi-square.
+    r"""Return the test of equal covariances given the class.
 
-    W is the pooled within-cell covariance, h the precision of the pair. The law holds for Gaussian
-    rows. Heavy tails make it reject too often, which keeps a pair that brings only noise: an error
-    on the harmless side.
+    :math:`\sum_c \frac{h_c}{2} tr (W_c^{-1} \Delta_c)^2` is about chi-square, with :math:`W_c` the
+    pooled covariance of class c, :math:`\Delta_c` the difference and :math:`h_c` its precision.
+    Weights count as numbers of rows. The law holds for Gaussian rows. Heavy tails make the test
+    reject too often, which keeps a pair that brings only noise: an error on the harmless side.
     """
-    pooled = np.tensordot(cells.weights, cells.covariances(), axes=1) / cells.weights.sum()
-    values, vectors = eigh(pooled)
-    used = values > values[-1] * len(values) * np.finfo(np.float64).eps
-    root = vectors[:, used] / np.sqrt(values[used])
-    n_entries = root.shape[1] * (root.shape[1] + 1) / 2
+    roots = {c: _inverse_root(cells, c) for c in np.unique(cells.class_index)}
 
     def p_value(pair: Pair) -> float:
-        whitened = root.T @ pair_difference(cells, pair) @ root
-        return float(chdtrc(n_entries, pair.precisions.sum() / 2 * np.sum(whitened**2)))
+        statistic, entries = 0.0, 0.0
+        for a, b, precision in zip(pair.first, pair.second, pair.precisions, strict=True):
+            root = roots[cells.class_index[a]]
+            first, second = cells.covariances(np.array([a, b]))
+            whitened = root.T @ (first - second) @ root
+            statistic += precision / 2 * float(np.sum(whitened**2))
+            entries += root.shape[1] * (root.shape[1] + 1) / 2
+        return float(chdtrc(entries, statistic))
 
     return p_value
+
+
+def _inverse_root(cells: CellMoments, c: np.intp) -> Float64Array:
+    """Return R with R R' the (pseudo-)inverse of the pooled covariance of a class."""
+    members = np.flatnonzero(cells.class_index == c)
+    weights = cells.weights[members] / cells.weights[members].sum()
+    values, vectors = eigh(np.tensordot(weights, cells.covariances(members), axes=1))
+    used = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    return np.asarray(vectors[:, used] / np.sqrt(values[used]))

@@ -9,12 +9,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
-from isrlearn._transformers import ISRMean, ISRTransformer
+from isrlearn._transformers import ISRMean
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import FLOATS, UNKNOWN, Rows, check_rows, refuse_sparse
+from isrlearn._validation import UNKNOWN, Rows, check_features, check_rows
 from isrlearn.subspace import Subspace
 
 
@@ -111,10 +112,14 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.y)
         weights = self._head_weights(rows)
-        self.isr_ = clone(self._isr_or_default())
-        self.isr_.fit(rows.X, rows.y, environments=environments, sample_weight=sample_weight)
+        isr = clone(self._isr_or_default())
+        isr.check_parameters()
+        self.isr_ = isr.fit_checked(rows, environments is not None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(self.isr_, name, getattr(self, name))
         head = clone(self._head_or_default())
-        self.head_ = _fit_head(head, self.isr_.transform(rows.X), rows.y, weights)
+        self.head_ = _fit_head(head, self.isr_.remove(rows.X), rows.y, weights)
         return self
 
     def predict(self, X: Any) -> LabelArray:
@@ -254,9 +259,7 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
 
     def _without_spurious(self, X: Any) -> FloatArray:
         check_is_fitted(self, "head_")
-        refuse_sparse(X)
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
-        return self.isr_.transform(X)
+        return self.isr_.remove(check_features(X, self))
 
     def _folded(self) -> tuple[Float64Array, Float64Array]:
         check_is_fitted(self, "head_")
@@ -277,8 +280,9 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
 def balanced_weights(rows: Rows) -> Float64Array:
     """Return weights that make every (class, environment) group count the same.
 
-    Rows of unknown environment get the mean weight of their class, and 1 where the whole class is
-    unknown. Without any known environment, the classes are the groups.
+    Rows of unknown environment get the mean weight of their class, or of all known rows where the
+    whole class is unknown. Without any known environment, the classes are the groups. The mean
+    weight is one.
 
     Parameters
     ----------
@@ -296,29 +300,35 @@ def balanced_weights(rows: Rows) -> Float64Array:
     known = environment != UNKNOWN
     group = rows.class_codes * (environment.max() + 1) + environment
     _, place = np.unique(group[known], return_inverse=True)
-    sizes = np.bincount(place, own[known])
-    used = sizes > 0
-    factors = np.ones(len(sizes))
-    factors[used] = sizes.sum() / (used.sum() * sizes[used])
     result = np.ones(len(own))
-    result[known] = factors[place]
+    result[known] = 1 / np.bincount(place, own[known])[place]
     totals = np.bincount(rows.class_codes[known], (own * result)[known], len(rows.classes))
     counts = np.bincount(rows.class_codes[known], own[known], len(rows.classes))
-    class_factors = np.divide(totals, counts, out=np.ones_like(totals), where=counts > 0)
+    overall = np.full_like(totals, totals.sum() / counts.sum())
+    class_factors = np.divide(totals, counts, out=overall, where=counts > 0)
     result[~known] = class_factors[rows.class_codes[~known]]
-    return own * result
+    return own * result * (own.sum() / np.sum(own * result))
 
 
 def _fit_head(head: Any, X: FloatArray, y: LabelArray, weights: Float64Array | None) -> Any:
     if weights is None:
         return head.fit(X, y)
-    if not hasattr(head, "steps"):
-        if not has_fit_parameter(head, "sample_weight"):
-            raise ValueError(
-                f"{type(head).__name__}.fit takes no sample_weight, which group_weight and "
-                "sample_weight need: choose another head or leave both out."
-            )
-        return head.fit(X, y, sample_weight=weights)
+    name = _weight_argument(head)
     if get_config().get("enable_metadata_routing"):
-        return head.fit(X, y, sample_weight=weights)
-    return head.fit(X, y, **{f"{head.steps[-1][0]}__sample_weight": weights})
+        name = "sample_weight"
+    return head.fit(X, y, **{name: weights})
+
+
+def _weight_argument(head: Any) -> str:
+    """Return the name under which the `fit` of a head takes weights without metadata routing."""
+    if hasattr(head, "steps"):
+        name, last = head.steps[-1]
+        return f"{name}__{_weight_argument(last)}"
+    if hasattr(head, "param_grid") or hasattr(head, "param_distributions"):
+        return _weight_argument(head.estimator)
+    if has_fit_parameter(head, "sample_weight"):
+        return "sample_weight"
+    raise ValueError(
+        f"{type(head).__name__}.fit takes no sample_weight, which group_weight and sample_weight "
+        "need: choose another head or leave both out."
+    )

@@ -1,13 +1,11 @@
 """How many directions to remove, and how many the data identify at most."""
 
 from numbers import Integral
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from isrlearn._typing import Float64Array, IntArray
-
-ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
 def mean_limit(class_index: IntArray) -> int:
@@ -18,17 +16,9 @@ def mean_limit(class_index: IntArray) -> int:
     return len(class_index) - len(np.unique(class_index))
 
 
-def n_identified(values: Float64Array, size: float) -> int:
-    """Count the eigenvalues that are not zero up to rounding.
-
-    Parameters
-    ----------
-    values : ndarray of shape (d,)
-        Eigenvalues by descending absolute value.
-    size : float
-        Magnitude of the numbers whose differences they were computed from, in the same units.
-    """
-    return int(np.sum(np.abs(values) > ROUNDING * np.sqrt(len(values)) * size))
+def n_identified(values: Float64Array, rounding: float) -> int:
+    """Count the values, of descending size, that are larger than rounding errors."""
+    return int(np.sum(np.abs(values) > rounding))
 
 
 def check_n_spurious(n_spurious: Any) -> int:

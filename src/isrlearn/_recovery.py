@@ -1,15 +1,17 @@
 """From moments to the spurious subspace: the paper's algorithms, steps I to III."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._comparison import comparable
-from isrlearn._pairs import Pair, choose_pairs, pair_difference, with_spread
+from isrlearn._comparison import class_positions, comparable
+from isrlearn._pairs import Pair, choose_pairs, pair_difference
 from isrlearn._rank import check_n_spurious, check_rank, mean_limit, n_identified
 from isrlearn._spectra import Spectrum, flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
+
+FLOAT64_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
 def subspace_from_means(
@@ -38,15 +40,16 @@ def subspace_from_means(
     """
     n_spurious = check_n_spurious(n_spurious)
     cells = comparable(moments, condition_on)
-    one_class = len(np.unique(cells.class_index)) == 1
-    weights = np.ones(len(cells.means)) if one_class else cells.weights
+    as_in_paper = condition_on is not None and len(class_positions(moments, condition_on)) == 1
+    weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
     # Singular values, not their squares, are differences of means: that is where rounding acts.
-    spanned = n_identified(np.sqrt(spectrum.values), np.abs(cells.means).max())
+    rounding = max(cells.rounding, FLOAT64_ROUNDING * np.abs(cells.means).max())
+    spanned = n_identified(np.sqrt(spectrum.values), rounding)
     identified = min(spanned, mean_limit(cells.class_index))
     where = f"the means of {len(cells.environments)} environments"
     check_rank(n_spurious, identified, cells.n_features, where)
-    return _removal(spectrum, n_spurious, cells, scale)
+    return _removal(spectrum, n_spurious, moments, scale)
 
 
 def subspace_from_covariances(
@@ -80,26 +83,28 @@ def subspace_from_covariances(
     Subspace
     """
     n_spurious = check_n_spurious(n_spurious)
-    cells = with_spread(comparable(moments, condition_on))
+    cells = comparable(moments, condition_on, needs_spread=True)
     chosen = choose_pairs(cells, pairs)
     spectra, found = zip(*(_leading(cells, pair, n_spurious) for pair in chosen), strict=True)
     where = f"the covariances of {len(cells.environments)} environments"
     check_rank(n_spurious, max(found), cells.n_features, where)
     # A pair that differs in fewer directions would add an arbitrary basis of its null space.
-    full = [s for s, n in zip(spectra, found, strict=True) if n >= n_spurious]
-    alone = len(full) == 1 or n_spurious == 0
-    spectrum = full[0] if alone else flag_mean([s.vectors for s in full])
-    return _removal(spectrum, n_spurious, cells, scale)
+    bases = [s.vectors for s, n in zip(spectra, found, strict=True) if n >= n_spurious]
+    spectrum = spectra[0] if len(spectra) == 1 else flag_mean(bases)
+    return _removal(spectrum, n_spurious, moments, scale)
 
 
 def _leading(cells: CellMoments, pair: Pair, rank: int) -> tuple[Spectrum, int]:
     """Return the first `rank` directions of a pair, and how many it identifies."""
     values, vectors = pair_spectrum(pair_difference(cells, pair))
     # A copy, so that the d x d matrix of all vectors is released.
-    return Spectrum(values, vectors[:rank].copy()), n_identified(values, pair.size)
+    rounding = max(cells.rounding * pair.spread, FLOAT64_ROUNDING * pair.spread**2)
+    return Spectrum(values, vectors[:rank].copy()), n_identified(values, rounding)
 
 
-def _removal(spectrum: Spectrum, rank: int, cells: CellMoments, scale: float) -> Subspace:
+def _removal(spectrum: Spectrum, rank: int, moments: CellMoments, scale: float) -> Subspace:
+    # The centre is that of all cells, also of classes that were not compared: else conditioning on
+    # one class would move every row to where that class is.
     return Subspace.orthogonal(
-        spectrum.vectors[:rank], centre=cells.centre(), spectrum=spectrum.values, scale=scale
+        spectrum.vectors[:rank], centre=moments.centre(), spectrum=spectrum.values, scale=scale
     )

@@ -79,7 +79,7 @@ def mean_spectrum(contrasts: Float64Array) -> Spectrum:
     _, singular, vectors = svd(contrasts, full_matrices=False)
     values = np.zeros(n_features)
     values[: len(singular)] = singular**2
-    return Spectrum(values, _fix_signs(vectors))
+    return Spectrum(values, fix_signs(vectors))
 
 
 def covariance_difference(
@@ -118,7 +118,7 @@ def pair_spectrum(difference: Float64Array) -> Spectrum:
     """
     values, vectors = eigh((difference + difference.T) / 2)
     order = np.argsort(-np.abs(values), kind="stable")
-    return Spectrum(values[order], _fix_signs(vectors.T[order]))
+    return Spectrum(values[order], fix_signs(vectors.T[order]))
 
 
 def flag_mean(bases: list[Float64Array]) -> Spectrum:
@@ -139,11 +139,18 @@ def flag_mean(bases: list[Float64Array]) -> Spectrum:
         Values are eigenvalues of the mean projection, in [0, 1]: the share of the subspaces that
         contain the direction.
     """
-    return mean_spectrum(np.concatenate(bases) / np.sqrt(len(bases)))
+    stacked = np.concatenate(bases) / np.sqrt(len(bases))
+    if len(stacked) == 0:
+        return Spectrum(np.zeros(stacked.shape[1]), stacked)
+    return mean_spectrum(stacked)
 
 
-def _fix_signs(vectors: Float64Array) -> Float64Array:
-    """Make the entry of largest absolute value of each row positive."""
-    largest = np.argmax(np.abs(vectors), axis=1)
-    signs = np.sign(vectors[np.arange(len(vectors)), largest])
+def fix_signs(vectors: Float64Array) -> Float64Array:
+    """Make the entry of largest absolute value of each row positive, the first of equal ones.
+
+    Equal up to 1e-6: rounding must not decide between them.
+    """
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=1, initial=0.0)[:, None], axis=1)
+    signs = np.sign(vectors[np.arange(len(vectors)), first])
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs)[:, None])

@@ -36,7 +36,7 @@ class Rows:
     environment_codes: IntArray
     """(n,) index into `environments`, -1 where the environment is unknown."""
     sample_weight: Float64Array | None
-    """(n,) weights, none negative, or None for equal weights."""
+    """(n,) positive weights, or None for equal weights."""
 
 
 def check_rows(
@@ -48,7 +48,7 @@ def check_rows(
     estimator: BaseEstimator | None = None,
     reset: bool = True,
 ) -> Rows:
-    """Check and encode the arguments of `fit`.
+    """Check and encode the arguments of `fit`. Rows of weight zero are left out.
 
     Parameters
     ----------
@@ -75,12 +75,18 @@ def check_rows(
         X, y = check_X_y(X, y, dtype=FLOATS)
     else:
         X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
+    weights = check_weights(sample_weight, len(X))
+    if environments is not None:
+        _refuse_continuous(y)
+        environments = as_labels(environments, "environments", len(X))
+    if weights is not None and not weights.all():
+        kept = weights > 0
+        X, y, weights = X[kept], y[kept], weights[kept]
+        environments = None if environments is None else environments[kept]
     classes, class_codes = encode_labels(y, "y")
     if np.any(class_codes == UNKNOWN):
         raise ValueError("y has missing labels (None or NaN): drop those rows before fitting.")
-    if environments is not None:
-        _refuse_continuous(y)
-    environment_labels, environment_codes = check_environments(environments, len(X))
+    environment_labels, environment_codes = encode_environments(environments, len(X))
     return Rows(
         X=X,
         y=classes[class_codes],
@@ -88,17 +94,25 @@ def check_rows(
         class_codes=class_codes,
         environments=environment_labels,
         environment_codes=environment_codes,
-        sample_weight=check_weights(sample_weight, len(X)),
+        sample_weight=weights,
     )
 
 
-def check_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntArray]:
+def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
+    """Check the features that a fitted estimator is to transform or to predict."""
+    refuse_sparse(X)
+    checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
+    return checked
+
+
+def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntArray]:
     """Return the sorted environments and the code of each row (-1: unknown).
 
     Parameters
     ----------
     environments : array-like of shape (n,) or None
-        Labels of one type; None, NaN and NA mark an unknown one. None: all are unknown.
+        Labels of one type; None, NaN and NA mark an unknown one, and so does "nan" in an array of
+        NumPy strings, which is what NumPy makes of NaN there. None: all are unknown.
     n_rows : int
         How many there must be.
 
@@ -109,19 +123,13 @@ def check_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntA
 
     Examples
     --------
-    >>> labels, codes = check_environments(["lab", None, "field"], 3)
+    >>> labels, codes = encode_environments(["lab", None, "field"], 3)
     >>> labels.tolist(), codes.tolist()
     (['field', 'lab'], [1, -1, 0])
     """
     if environments is None:
         return np.empty(0, dtype=np.intp), np.full(n_rows, UNKNOWN, dtype=np.intp)
-    labels, codes = encode_labels(environments, "environments")
-    if len(codes) != n_rows:
-        raise ValueError(
-            f"environments has {len(codes)} values for {n_rows} rows: give one per row, and None "
-            "where it is unknown."
-        )
-    return labels, codes
+    return encode_labels(as_labels(environments, "environments", n_rows), "environments")
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Float64Array | None:
@@ -191,7 +199,7 @@ def _length(values: Any) -> int | None:
 
 def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
     """Return sorted distinct labels and codes, -1 where a label is missing."""
-    array = _as_label_array(values, name)
+    array = as_labels(values, name)
     missing = _missing(array)
     known = array[~missing]
     if array.dtype == object:
@@ -202,7 +210,8 @@ def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
     return labels, codes
 
 
-def _as_label_array(values: Any, name: str) -> LabelArray:
+def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
+    """Return labels as an array of one dimension, of the length `n_rows` if that is given."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
@@ -211,6 +220,8 @@ def _as_label_array(values: Any, name: str) -> LabelArray:
         array = array.astype(object)
     if array.ndim != 1:
         raise ValueError(_not_one_dimensional(array, name))
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"{name} has {len(array)} values for {n_rows} rows: give one per row.")
     return array
 
 
@@ -232,7 +243,7 @@ def _missing(array: LabelArray) -> BoolArray:
     if array.dtype.kind in "mM":
         return np.isnat(array)
     if array.dtype.kind == "U":
-        # What NumPy makes of NaN among strings: np.array(["a", nan]).
+        # np.array(["a", nan]) is an array of the strings "a" and "nan".
         return np.asarray(array == "nan")
     return np.zeros(len(array), dtype=bool)
 

@@ -15,7 +15,13 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from isrlearn._typing import Float64Array, IntArray, LabelArray
-from isrlearn._validation import UNKNOWN, check_environments, check_weights, encode_labels
+from isrlearn._validation import (
+    UNKNOWN,
+    as_labels,
+    check_weights,
+    encode_environments,
+    encode_labels,
+)
 
 __all__ = [
     "GroupScores",
@@ -139,21 +145,26 @@ def group_scores(
     -------
     GroupScores
     """
-    classes, class_codes = encode_labels(y_true, "y_true")
-    labels, environment_codes = check_environments(environments, len(class_codes))
-    known = environment_codes != UNKNOWN
-    if not known.any():
-        raise ValueError("no row has a known environment, so there is no group to score.")
-    weights = check_weights(sample_weight, len(class_codes))
-    weights = np.ones(len(known)) if weights is None else weights
-    right = _right(y_true, y_pred) * weights
+    right = _right(y_true, y_pred)
+    n_rows = len(right)
+    weights = check_weights(sample_weight, n_rows)
+    weights = np.ones(n_rows) if weights is None else weights
+    _, environment_codes = encode_environments(environments, n_rows)
+    scored = (environment_codes != UNKNOWN) & (weights > 0)
+    if not scored.any():
+        raise ValueError("no row with positive weight has a known environment: nothing to score.")
+    classes, class_codes = encode_labels(as_labels(y_true, "y_true")[scored], "y_true")
+    if np.any(class_codes == UNKNOWN):
+        raise ValueError("y_true has missing labels (None or NaN): drop those rows first.")
+    seen = as_labels(environments, "environments")[scored]
+    labels, environment_codes = encode_labels(seen, "environments")
     shape = len(classes), len(labels)
-    cells = class_codes[known] * shape[1] + environment_codes[known]
+    cells = class_codes * shape[1] + environment_codes
     return GroupScores(
         classes=classes,
         environments=labels,
-        sizes=_table(cells, weights[known], shape),
-        correct=_table(cells, right[known], shape),
+        sizes=_table(cells, weights[scored], shape),
+        correct=_table(cells, (right * weights)[scored], shape),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from isrlearn._blocks import block_moments, blocks
+from isrlearn._blocks import block_moments, blocks, rounding_error
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
 
@@ -49,6 +49,8 @@ class CellMoments:
         Weighted mean of each cell.
     scatters : ndarray of shape (m, d, d) or None
         :math:`\sum_i w_i (x_i - m)(x_i - m)^T` of each cell; None when only means are kept.
+    rounding : float
+        Size below which differences between rows are rounding errors.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class CellMoments:
     weights: Float64Array
     means: Float64Array
     scatters: Float64Array | None
+    rounding: float = 0.0
 
     # --- three ways in, one result
 
@@ -118,8 +121,6 @@ class CellMoments:
     def from_checked(cls, rows: Rows, *, second_order: bool = True) -> Self:
         """Compute the moments of rows that `check_rows` has passed."""
         used = rows.environment_codes != UNKNOWN
-        if rows.sample_weight is not None:
-            used &= rows.sample_weight > 0
         used_rows = np.flatnonzero(used)
         n_environments = len(rows.environments)
         codes = rows.class_codes[used] * n_environments + rows.environment_codes[used]
@@ -130,9 +131,10 @@ class CellMoments:
         result = cls._zeros(rows.classes, rows.environments, *index, n_features, second_order)
         for cell, members in enumerate(np.split(used_rows[order], starts[1:])):
             for block in blocks(members, rows.X):
+                X = rows.X[block]
                 weights = None if rows.sample_weight is None else rows.sample_weight[block]
-                moments = block_moments(rows.X[block], weights, second_order)
-                result._merge_cell(cell, len(block), *moments)
+                result._merge_cell(cell, len(block), *block_moments(X, weights, second_order))
+                result.rounding = max(result.rounding, rounding_error(X))
         result._refuse_overflow()
         return result
 
@@ -222,13 +224,14 @@ class CellMoments:
             weights=self.weights[kept],
             means=self.means[kept],
             scatters=None if self.scatters is None else self.scatters[kept],
+            rounding=self.rounding,
         )
 
     # --- on disk
 
     def to_arrays(self) -> dict[str, Any]:
         """Return plain arrays from which `from_arrays` rebuilds the moments."""
-        arrays = {name: value for name, value in self.__dict__.items() if value is not None}
+        arrays = {k: np.asarray(v) for k, v in self.__dict__.items() if v is not None}
         return {"protocol": np.array(PROTOCOL), **arrays}
 
     @classmethod
@@ -240,7 +243,7 @@ class CellMoments:
                 f"reads protocol {PROTOCOL}: use the version of isrlearn that saved them."
             )
         values: dict[str, Any] = {f.name: arrays.get(f.name) for f in fields(cls)}
-        return cls(**values)
+        return cls(**{**values, "rounding": float(arrays["rounding"])})
 
     def __repr__(self) -> str:
         n_cells = len(self.classes) * len(self.environments)
@@ -298,6 +301,7 @@ class CellMoments:
         for i, cell in enumerate(np.searchsorted(mine, theirs)):
             scatter = None if other.scatters is None else other.scatters[i]
             self._merge_cell(cell, other.counts[i], other.weights[i], other.means[i], scatter)
+        self.rounding = max(self.rounding, other.rounding)
 
     def _merge_cell(
         self,
@@ -312,9 +316,8 @@ class CellMoments:
         delta = mean - self.means[cell]
         if self.scatters is not None and scatter is not None:
             self.scatters[cell] += scatter
-            if self.weights[cell] > 0:
-                factor = self.weights[cell] * weight / total
-                self.scatters[cell] += np.outer(factor * delta, delta)
+            factor = self.weights[cell] * weight / total
+            self.scatters[cell] += np.outer(factor * delta, delta)
         self.means[cell] += delta * (weight / total)
         self.weights[cell] = total
         self.counts[cell] += count
@@ -355,9 +358,11 @@ def _union(a: LabelArray, b: LabelArray) -> LabelArray:
     """Return the sorted labels of both, which must be of one kind."""
     if len(a) == 0 or len(b) == 0:
         return a if len(b) == 0 else b
-    if (a.dtype.kind == "U") != (b.dtype.kind == "U"):
+    kinds = {"number" if labels.dtype.kind in "biuf" else labels.dtype.kind for labels in (a, b)}
+    if len(kinds) > 1:
         raise TypeError(
-            f"cannot join labels {a[0]!r} and {b[0]!r}: use only strings or only numbers."
+            f"cannot join labels {a[0].item()!r} and {b[0].item()!r}: use only strings or only "
+            "numbers."
         )
     return np.union1d(a, b)
 

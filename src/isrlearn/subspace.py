@@ -7,7 +7,9 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.linalg import qr, subspace_angles
 
+from isrlearn._spectra import fix_signs
 from isrlearn._typing import Float64Array, FloatArray
+from isrlearn._validation import check_scale
 
 __all__ = ["Subspace"]
 
@@ -58,7 +60,7 @@ class Subspace:
     scale: float = 0.0
 
     def __post_init__(self) -> None:
-        r, d = self.directions.shape
+        r, d = np.atleast_2d(self.directions).shape
         shapes = {"directions": (r, d), "functionals": (r, d), "centre": (d,), "spectrum": (d,)}
         for name, expected in shapes.items():
             own = np.array(getattr(self, name), dtype=np.float64)
@@ -67,9 +69,21 @@ class Subspace:
                     f"{name} has shape {own.shape}, but directions of shape {(r, d)} need "
                     f"{expected}."
                 )
-            own.flags.writeable = False
-            object.__setattr__(self, name, own)
-        object.__setattr__(self, "scale", float(self.scale))
+            object.__setattr__(self, name, _read_only(own))
+        object.__setattr__(self, "scale", check_scale(self.scale))
+        for name in ("directions", "functionals"):
+            if not np.allclose(getattr(self, name) @ self.directions.T, np.eye(r), atol=1e-6):
+                raise ValueError(
+                    f"{name} @ directions.T is not the identity: directions must be orthonormal "
+                    "rows, and each functional 1 on its own direction and 0 on the others."
+                )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Freeze the arrays again: a copy by serialisation comes back writeable."""
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                _read_only(value)
+        self.__dict__.update(state)
 
     @classmethod
     def orthogonal(
@@ -121,11 +135,9 @@ class Subspace:
         functionals and centre.
         """
         if self.rank == 0:
-            return np.eye(self.n_features)
+            return _read_only(np.eye(self.n_features))
         q, _ = qr(self.directions.T)
-        basis = q[:, self.rank :].T
-        largest = np.argmax(np.abs(basis), axis=1)
-        return np.asarray(basis * np.sign(basis[np.arange(len(basis)), largest])[:, None])
+        return _read_only(fix_signs(q[:, self.rank :].T))
 
     def project(self, X: FloatArray) -> FloatArray:
         """Remove the subspace from rows, in the original coordinates.
@@ -140,6 +152,7 @@ class Subspace:
         ndarray of shape (n, d)
             A new array of the type of X.
         """
+        X = _as_float(X)
         self._check_features(X, "X")
         if self.rank == 0:
             return np.array(X)
@@ -149,6 +162,7 @@ class Subspace:
 
     def reduce(self, X: FloatArray) -> FloatArray:
         """Return the coordinates `P'x` of rows in the kept subspace, (n, d - r)."""
+        X = _as_float(X)
         self._check_features(X, "X")
         return np.asarray(X @ self.kept.T.astype(X.dtype))
 
@@ -176,7 +190,7 @@ class Subspace:
         """
         weight = _as_float(weight)
         self._check_features(weight, "weight")
-        point = self.centre if centre is None else np.broadcast_to(centre, self.n_features)
+        point = self._point(centre)
         change = (1 - self.scale) * (weight @ self.directions.T) @ self.functionals
         new_weight = (weight - change).astype(weight.dtype)
         constant = change @ point
@@ -245,9 +259,9 @@ class Subspace:
                 f"the subspace was saved with protocol {protocol}, and this version reads "
                 f"protocol {PROTOCOL}: use the version of isrlearn that saved it."
             )
-        names = ("directions", "functionals", "centre", "spectrum", "scale")
+        names = ("directions", "functionals", "centre", "spectrum")
         values: dict[str, Any] = {name: arrays[name] for name in names}
-        return cls(**values)
+        return cls(**values, scale=float(arrays["scale"]))
 
     def __repr__(self) -> str:
         return (
@@ -255,12 +269,28 @@ class Subspace:
             f"scale={self.scale})"
         )
 
+    def _point(self, centre: Any) -> Float64Array:
+        if centre is None:
+            return self.centre
+        point = np.asarray(centre, dtype=np.float64)
+        if point.shape not in ((), (self.n_features,)):
+            raise ValueError(
+                f"centre has shape {point.shape}: give a number, or one for each of "
+                f"{self.n_features} features."
+            )
+        return np.full(self.n_features, point) if point.ndim == 0 else point
+
     def _check_features(self, array: Any, name: str) -> None:
         if array.shape[-1] != self.n_features:
             raise ValueError(
                 f"{name} has shape {array.shape}, but there are {self.n_features} features: its "
                 "last dimension must have one entry for each."
             )
+
+
+def _read_only(array: Float64Array) -> Float64Array:
+    array.flags.writeable = False
+    return array
 
 
 def _as_float(values: Any) -> FloatArray:

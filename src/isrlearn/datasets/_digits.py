@@ -47,6 +47,10 @@ def load_colored_digits(
     >>> train.X.shape, test.X.shape
     ((899, 128), (898, 128))
     """
+    _check_share("label_noise", label_noise)
+    _check_share("agreement_train", agreement_train)
+    _check_share("agreement_test", agreement_test)
+    _check_share("test_size", test_size)
     from sklearn.datasets import load_digits  # heavy: imported where it is used
 
     random = check_random_state(random_state)
@@ -61,3 +65,8 @@ def load_colored_digits(
     rows = X, y.astype(np.intp), COLORS[green.astype(np.intp)]
     train, test = (EnvironmentRows(*(a[part] for a in rows)) for part in (~is_test, is_test))
     return train, test
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")

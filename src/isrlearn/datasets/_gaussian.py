@@ -194,18 +194,22 @@ def make_linear_gaussian(
     )  # draws everything, so that a part given moves no other
     return LinearGaussian(
         eta=eta,
-        mu_c=_given_or(mu_c, random.normal(size=d_c)),
-        mu_e=_given_or(mu_e, random.normal(size=(n_environments, d_s))),
+        mu_c=_given_or("mu_c", mu_c, random.normal(size=d_c)),
+        mu_e=_given_or("mu_e", mu_e, random.normal(size=(n_environments, d_s))),
         sigma_c=sigma_c,
-        sigma_e=_given_or(sigma_e, random.uniform(0.5, 2, size=n_environments)),
-        R=_given_or(R, _random_mixing(d_c + d_s, random)),
+        sigma_e=_given_or("sigma_e", sigma_e, random.uniform(0.5, 2, size=n_environments)),
+        R=_given_or("R", R, _random_mixing(d_c + d_s, random)),
     )
 
 
-def _given_or(given: Any, drawn: Float64Array) -> Float64Array:
+def _given_or(name: str, given: Any, drawn: Float64Array) -> Float64Array:
     if given is None:
         return drawn
-    return np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), drawn.shape))
+    values = np.asarray(given, dtype=np.float64)
+    try:
+        return np.array(np.broadcast_to(values, drawn.shape))
+    except ValueError as error:
+        raise ValueError(f"{name} has shape {values.shape}, expected {drawn.shape}.") from error
 
 
 def _random_mixing(d: int, random: np.random.RandomState) -> Float64Array:

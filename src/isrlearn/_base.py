@@ -1,0 +1,233 @@
+"""Stage 3: what the transformers share. They check rows, add up moments, ask for the subspace."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from isrlearn._rank import check_n_spurious
+from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._validation import Rows, check_features, check_rows, check_scale
+from isrlearn._warnings import warn_user
+from isrlearn.exceptions import SingleEnvironmentWarning
+from isrlearn.moments import CellMoments
+from isrlearn.subspace import Subspace
+
+
+class ISRTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+    """What the ISR transformers share; a subclass says how moments become a subspace."""
+
+    # With metadata routing on, `environments` reaches `fit` without any call of set_fit_request.
+    __metadata_request__fit: ClassVar = {"environments": True}
+    __metadata_request__partial_fit: ClassVar = {"environments": True}
+
+    _second_order: ClassVar[bool]
+    _subspace: Subspace | None  # None: to be found from the moments when asked for
+    n_spurious: int
+    scale: float
+    reduced: bool
+
+    @abstractmethod
+    def _recover(self, moments: CellMoments) -> Subspace:
+        """Return the subspace of moments with at least one known environment."""
+
+    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+        """Find the spurious subspace.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        environments : array-like of shape (n_samples,), default=None
+            Environment of each row, by position: strings or numbers; None, NaN or NA where it is
+            unknown (any other value, also -1 or "", is an environment). Rows of unknown
+            environment are not used here. None: nothing is removed, with a
+            `SingleEnvironmentWarning`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the moments.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        return self.fit_checked(rows, environments is not None)
+
+    def fit_checked(self, rows: Rows, environments_given: bool) -> Self:
+        """Find the spurious subspace of rows that `check_rows` has passed."""
+        if environments_given and len(rows.environments) == 0:
+            raise ValueError(
+                "environments has no known value: all are None or NaN. Give the environment of "
+                "some rows, or leave the argument out to remove nothing."
+            )
+        moments = CellMoments.from_checked(rows, second_order=self._second_order)
+        # Nothing is stored before this succeeds: a fit that fails must not look like a fit.
+        self._subspace = self._find_subspace(moments)
+        self.moments_ = moments
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Add rows. The subspace is found when it is next asked for, from all rows so far.
+
+        The result is that of one `fit` on all rows; a chunk need not have all classes or
+        environments.
+
+        Parameters
+        ----------
+        X, y, environments, sample_weight : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        first = not hasattr(self, "moments_")
+        rows = check_rows(X, y, environments, sample_weight, estimator=self, reset=first)
+        if first:
+            self.moments_ = CellMoments.from_checked(rows, second_order=self._second_order)
+        else:
+            self.moments_.update_checked(rows)
+        self._subspace = None
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Remove the spurious subspace.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment, also one never seen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            In the original coordinates; (n_samples, n_features - n_spurious_) if `reduced`.
+        """
+        check_is_fitted(self, "moments_")
+        return self.remove(check_features(X, self))
+
+    def remove(self, X: FloatArray) -> FloatArray:
+        """Do what `transform` does, on an array that was checked before."""
+        return self.subspace_.reduce(X) if self.reduced else self.subspace_.project(X)
+
+    def fold_into(self, weight: Any, bias: Any) -> tuple[Any, Any]:
+        """Return the head that gives on X what the old one gives on ``transform(X)``.
+
+        Parameters
+        ----------
+        weight : array-like of shape (n_features_out,) or (k, n_features_out)
+            Weights of a linear head fitted on the output of `transform`.
+        bias : array-like of shape () or (k,)
+            Its bias.
+
+        Returns
+        -------
+        weight, bias
+            In the coordinates of X.
+        """
+        if self.reduced:
+            return np.asarray(weight) @ self.subspace_.kept, bias
+        return self.subspace_.fold_into(weight, bias)
+
+    def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input columns; None uses those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+            The input names, or ``isrmean0, isrmean1, ...`` if `reduced`.
+        """
+        names = super().get_feature_names_out(input_features)
+        if not self.reduced:
+            return np.asarray(names)
+        prefix = type(self).__name__.lower()
+        n_out = self.n_features_in_ - self.n_spurious_
+        return np.asarray([f"{prefix}{i}" for i in range(n_out)], dtype=object)
+
+    @property
+    def subspace_(self) -> Subspace:
+        """The spurious subspace, a frozen `Subspace`."""
+        check_is_fitted(self, "moments_")
+        if self._subspace is None:
+            try:
+                self._subspace = self._find_subspace(self.moments_)
+            except ValueError as error:
+                # Also an AttributeError, so that hasattr and reprs work in the midst of a stream.
+                raise NotFittedError(f"the rows so far do not give a subspace: {error}") from error
+        return self._subspace
+
+    @property
+    def n_spurious_(self) -> int:
+        """Number of directions removed."""
+        return self.subspace_.rank
+
+    @property
+    def spurious_components_(self) -> Float64Array:
+        """Directions removed, (n_spurious_, n_features)."""
+        return self.subspace_.directions
+
+    @property
+    def spectrum_(self) -> Float64Array:
+        """All eigenvalues by descending absolute value, (n_features,)."""
+        return self.subspace_.spectrum
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Sorted class labels."""
+        check_is_fitted(self, "moments_")
+        return self.moments_.classes
+
+    @property
+    def environments_(self) -> LabelArray:
+        """Sorted environments."""
+        check_is_fitted(self, "moments_")
+        return self.moments_.environments
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has a value that it cannot have."""
+        check_n_spurious(self.n_spurious)
+        if not isinstance(self.reduced, bool | np.bool_):
+            raise ValueError(f"reduced={self.reduced!r} must be True or False.")
+        if check_scale(self.scale) != 0 and self.reduced:
+            raise ValueError(
+                f"reduced=True drops the spurious directions, so scale={self.scale!r} has no "
+                "meaning: use scale=0, or reduced=False to shrink them."
+            )
+
+    def _find_subspace(self, moments: CellMoments) -> Subspace:
+        if len(moments.classes) < 2:
+            raise ValueError(
+                f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
+                "what tells classes apart."
+            )
+        if len(moments.environments) == 0:
+            warn_user(
+                f"{type(self).__name__} was fitted without environments: nothing can be seen to "
+                "differ, so nothing is removed. Pass environments= to fit.",
+                SingleEnvironmentWarning,
+            )
+            return Subspace.nothing(moments.n_features)
+        if self.n_spurious == 0 and len(moments.environments) < 2:
+            return Subspace.nothing(moments.n_features)  # asked for nothing: nothing to compare
+        return self._recover(moments)
