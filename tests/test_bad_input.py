@@ -8,6 +8,7 @@ from conftest import draw_rows
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from isrlearn import CellMoments, ISRClassifier, ISRCov, ISRMean, fold
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning, TinyCellWarning
@@ -15,15 +16,16 @@ from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning, Tiny
 ESTIMATORS = [
     ISRMean(),
     ISRCov(),
-    ISRClassifier(),
-    ISRClassifier(ISRCov(), group_weight="balanced"),
+    ISRClassifier(head=LogisticRegression(max_iter=5000)),
+    ISRClassifier(ISRCov(), RidgeClassifier(), group_weight="balanced"),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 
 
 @pytest.fixture
 def rows(random):
-    return draw_rows(random.integers(2**31), n_classes=3)
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3)
+    return X / X.std(axis=0), y, e
 
 
 def bad_cases():
@@ -128,7 +130,9 @@ def test_tiny_cells_are_a_warning_and_single_rows_have_no_covariance(rows):
     kept = np.setdiff1d(np.arange(len(X)), cell[1:])
     with pytest.warns(TinyCellWarning, match="class 1 in environment 2 has 1"):
         ISRMean().fit(X[kept], y[kept], environments=e[kept])
-    with pytest.warns((TinyCellWarning, EmptyCellWarning)):
+    with pytest.warns(
+        EmptyCellWarning, match="^rows that do not differ in class 1 in environment 2"
+    ):
         with_one = ISRCov(2).fit(X[kept], y[kept], environments=e[kept])
     without = np.setdiff1d(np.arange(len(X)), cell)
     with pytest.warns(EmptyCellWarning):
@@ -284,8 +288,108 @@ def test_environments_of_a_wrong_shape_say_how_to_mend_it(rows):
 
 def test_cells_of_one_row_have_no_covariance_at_all(random):
     X, y, e = random.normal(size=(8, 3)), np.arange(8) % 2, np.arange(8) // 2
-    with (
-        pytest.warns(TinyCellWarning),
-        pytest.raises(ValueError, match="no covariances to compare"),
-    ):
+    with pytest.raises(ValueError, match="no cell has two rows that differ"):
         ISRCov().fit(X, y, environments=e)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
+def test_rows_on_a_plane_identify_no_more_than_its_directions(isr, dtype, random):
+    """Rounding must not pass for a direction, in either precision."""
+    X, y, e = draw_rows(random.integers(2**31), n_classes=2, n_environments=5, n_features=2)
+    embedded = (X @ random.normal(size=(2, 6)) + random.normal(size=6)).astype(dtype)
+    assert clone(isr).set_params(n_spurious=2).fit(embedded, y, environments=e).n_spurious_ == 2
+    with pytest.raises(ValueError, match="n_spurious=3 is more .* at most 2, "):
+        clone(isr).set_params(n_spurious=3).fit(embedded, y, environments=e)
+
+
+def test_a_few_rows_identify_few_covariance_directions(random):
+    X, y, e = draw_rows(random.integers(2**31), n_environments=2, n_features=20, per_cell=5)
+    small = np.concatenate(
+        [np.flatnonzero((y == c) & (e == i))[:5] for c in (0, 1) for i in (0, 1)]
+    )
+    for dtype in (np.float32, np.float64):
+        with pytest.raises(ValueError, match="n_spurious=19 .* at most 16,"):
+            ISRCov(19).fit(X[small].astype(dtype), y[small], environments=e[small])
+
+
+def test_rows_that_are_the_same_in_each_environment_identify_nothing(random):
+    """Also when they come in another order, so that sums differ in their last bits."""
+    rows, labels = 1e3 + random.normal(size=(60, 4)), np.arange(60) % 2
+    order = random.permutation(60)
+    X, y = np.concatenate([rows, rows[order]]), np.concatenate([labels, labels[order]])
+    e = np.repeat([0, 1], 60)
+    for isr in (ISRMean(), ISRCov()):
+        with pytest.raises(ValueError, match="no direction is identified"):
+            isr.fit(X, y, environments=e)
+
+
+def test_rows_of_weight_zero_are_absent(rows):
+    X, y, e = rows
+    extra = np.vstack([X, 50 + X[:9]])
+    environments = [*e.tolist(), *[99] * 9]
+    weights = np.append(np.ones(len(X)), np.zeros(9))
+    for isr in (ISRMean(2), ISRCov(2)):
+        with_extra = clone(isr).fit(
+            extra, np.append(y, [7] * 9), environments=environments, sample_weight=weights
+        )
+        assert with_extra.environments_.tolist() == [0, 1, 2]
+        assert with_extra.classes_.tolist() == [0, 1, 2]
+        expected = clone(isr).fit(X, y, environments=e)
+        np.testing.assert_allclose(with_extra.transform(X), expected.transform(X), atol=1e-8)
+
+
+def test_a_class_named_in_condition_on_needs_known_environments(rows):
+    X, y, e = rows
+    environments = np.where(y == 2, None, e.astype(object))
+    with pytest.raises(ValueError, match=r"no class out of \[2\] has rows that can be compared"):
+        ISRMean(condition_on=2).fit(X, y, environments=environments)
+
+
+@pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
+def test_a_fit_that_fails_leaves_the_fit_before(isr, rows):
+    X, y, e = rows
+    isr = clone(isr).fit(X, y, environments=e)
+    before = isr.transform(X)
+    with pytest.raises(ValueError, match="no known value"):
+        isr.fit(X, y, environments=[None] * len(X))
+    np.testing.assert_array_equal(isr.transform(X), before)
+    fresh = clone(isr)
+    with pytest.raises(ValueError, match="at least 2"):
+        fresh.fit(X, y, environments=np.zeros(len(X)))
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
+
+
+def test_a_stream_with_one_environment_so_far_can_be_looked_at(rows):
+    X, y, e = rows
+    isr = ISRMean().partial_fit(X[e == 0], y[e == 0], environments=e[e == 0])
+    assert not hasattr(isr, "subspace_")
+    assert "ISRMean" in isr._repr_html_()
+
+
+def test_warnings_point_at_the_line_of_the_user(rows):
+    X, y, e = rows
+    kept = (y != 2) | (e != 1)
+    calls = {
+        SingleEnvironmentWarning: lambda est: est.fit(X, y),
+        EmptyCellWarning: lambda est: est.fit(X[kept], y[kept], environments=e[kept]),
+    }
+    for estimator in ESTIMATORS:
+        for category, call in calls.items():
+            with pytest.warns(category) as caught:
+                call(clone(estimator))
+            assert [w.filename for w in caught] == [__file__]
+
+
+def test_labels_of_other_kinds_are_environments(rows):
+    """Dates, bytes-free NumPy strings, booleans: whatever can be sorted."""
+    X, y, e = rows
+    expected = ISRMean().fit(X, y, environments=e).transform(X)
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]")[e]
+    unknown = np.append(days, np.datetime64("NaT"))
+    isr = ISRMean().fit(np.vstack([X, X[:1]]), np.append(y, y[0]), environments=unknown)
+    np.testing.assert_allclose(isr.transform(X), expected, atol=1e-9)
+    if hasattr(np.dtypes, "StringDType"):
+        names = np.array(["a", "b", "c"])[e].astype(np.dtypes.StringDType())
+        np.testing.assert_allclose(ISRMean().fit(X, y, environments=names).transform(X), expected)

@@ -1,10 +1,13 @@
 """A folded pipeline predicts what the pipeline predicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import draw_rows, seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
@@ -19,8 +22,10 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.svm import SVC
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean, fold, repair_head
+from isrlearn.datasets import make_linear_gaussian
 
 SHUFFLED = StratifiedKFold(2, shuffle=True)
 SCALERS = [
@@ -137,3 +142,54 @@ def test_repair_commutes_with_a_shift_of_the_features(random):
     here = repair_head(weight, bias, X, y, environments=e)
     there = repair_head(weight, bias - weight @ shift, X + shift, y, environments=e)
     np.testing.assert_allclose(X @ here[0] + here[1], (X + shift) @ there[0] + there[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("condition_on", [None, 1, -1])
+def test_a_repaired_head_stays_unbiased_whatever_class_is_conditioned_on(random, condition_on):
+    """The centre is that of all cells: with mirrored classes half of the rows stay on each side."""
+    model = make_linear_gaussian(
+        2, 3, 1, mu_c=[1, 1, 1], mu_e=[[3], [1.5]], sigma_e=1.0, R=np.eye(4)
+    )
+    X, y, e = model.sample(4000, random_state=random.integers(2**31))
+    old = LogisticRegression().fit(X, y)
+    isr = ISRMean(condition_on=condition_on)
+    weight, bias = repair_head(old.coef_[0], old.intercept_[0], X, y, environments=e, isr=isr)
+    elsewhere = replace(model, mu_e=np.zeros((2, 1)))
+    X_new, y_new, _ = elsewhere.sample(4000, random_state=random.integers(2**31))
+    right = np.sign(X_new @ weight + bias) == y_new
+    assert right[y_new == 1].mean() > 0.9
+    assert right[y_new == -1].mean() > 0.9
+
+
+def test_the_centre_is_the_mean_of_all_cell_means(random):
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3)
+    kept = np.arange(len(X)) % 3 > 0  # cells of unequal sizes
+    X, y, e = X[kept], y[kept], e[kept]
+    means = [X[(y == c) & (e == i)].mean(axis=0) for c in range(3) for i in range(3)]
+    for isr in (ISRMean(1, condition_on=2), ISRCov(1, condition_on=[0, 1]), ISRMean(2)):
+        centre = isr.fit(X, y, environments=e).subspace_.centre
+        np.testing.assert_allclose(centre, np.mean(means, axis=0))
+
+
+def test_fold_of_steps_within_steps(random):
+    inner = make_pipeline(StandardScaler(), PCA(5))
+    X, y, e = draw_rows(random.integers(2**31), n_features=7)
+    pipe = make_pipeline(inner, ISRMean(1), RidgeClassifier()).fit(X, y, isrmean__environments=e)
+    weight, bias = fold(pipe)
+    np.testing.assert_allclose(X @ weight + bias, pipe.decision_function(X), atol=1e-8)
+
+
+def test_fold_refuses_coefficients_that_are_not_those_of_the_decision(random):
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3)
+    for head in (SVC(kernel="linear"), PLSRegression()):
+        pipe = make_pipeline(ISRMean(1), head).fit(X, y, isrmean__environments=e)
+        with pytest.raises(TypeError, match="is not a linear model whose decision values"):
+            fold(pipe)
+
+
+def test_a_centre_of_a_wrong_shape_is_named(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    with pytest.raises(ValueError, match=r"centre has shape \(3,\)"):
+        repair_head(np.ones(5), 0.0, X, y, environments=e, centre=np.zeros(3))
+    with pytest.raises(TypeError, match="give ISRMean"):
+        repair_head(np.ones(5), 0.0, X, y, environments=e, isr=PCA())

@@ -101,3 +101,23 @@ def test_scorer_names_an_index_that_does_not_match():
     for index in ([5, 7], [5, 5]):
         with pytest.raises(ValueError, match="same unique index"):
             GroupScorer(environments=pd.Series(["a", "b"], index=index))(model, X, [0, 1])
+
+
+def test_what_each_scorer_returns():
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0], [0]], [0, 1])
+    y, e = [0, 0, 0, 1, 0], ["a", "a", "a", "a", "b"]
+    found = {
+        name: GroupScorer(name)(model, np.zeros((5, 1)), y, environments=e)
+        for name in ("worst_group", "worst_environment", "average")
+    }
+    assert found == {"worst_group": 0.0, "worst_environment": 0.75, "average": 0.8}
+
+
+def test_rows_of_weight_zero_are_not_scored():
+    scores = group_scores(
+        [0, 1, 1], [0, 1, 0], environments=["a", "a", "b"], sample_weight=[1, 1, 0]
+    )
+    assert scores.environments.tolist() == ["a"]
+    assert scores.worst == 1
+    with pytest.raises(ValueError, match="y_true has missing labels"):
+        group_scores([0, None], [0, 1], environments=["a", "b"])

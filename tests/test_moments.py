@@ -136,3 +136,28 @@ def test_zero_weights_are_absent_rows(random):
     b = CellMoments.from_rows(X[kept], y[kept], e[kept])
     np.testing.assert_array_equal(a.counts, b.counts)
     np.testing.assert_allclose(a.scatters, b.scatters)
+
+
+@pytest.mark.parametrize("factor", [1e-60, 1e80])
+def test_weights_of_any_size_in_single_precision(random, factor):
+    X, y, e = draw_rows(random.integers(2**31))
+    weights = random.uniform(0.5, 2, len(X))
+    expected = CellMoments.from_rows(X, y, e, weights)
+    found = CellMoments.from_rows(X.astype(np.float32), y, e, factor * weights)
+    np.testing.assert_allclose(found.covariances(), expected.covariances(), rtol=1e-3, atol=1e-3)
+
+
+def test_the_provisional_mean_leaves_no_trace(random):
+    """Float32 rows far from zero: the rounded centre is put right in mean and scatter."""
+    X = (1e6 + random.normal(size=(4000, 2))).astype(np.float32)
+    m = CellMoments.from_rows(X, np.zeros(4000), np.zeros(4000))
+    np.testing.assert_allclose(m.means[0], X.astype(np.float64).mean(axis=0), rtol=1e-13)
+    exact = np.cov(X.T.astype(np.float64), ddof=0)
+    np.testing.assert_allclose(m.covariances()[0], exact, rtol=1e-5, atol=1e-5)
+
+
+def test_rounding_is_that_of_the_coarsest_rows(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    fine, coarse = (CellMoments.from_rows(X.astype(t), y, e) for t in (np.float64, np.float32))
+    assert coarse.rounding == pytest.approx(np.finfo(np.float32).eps * np.abs(X).max(), rel=1e-3)
+    assert (fine + coarse).rounding == coarse.rounding > fine.rounding > 0

@@ -1,6 +1,7 @@
 """The classifier: which rows its parts see, and with what weights."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from conftest import draw_rows
@@ -10,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean
 from isrlearn._predictors import balanced_weights
@@ -32,7 +34,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture
 def rows(random):
-    X, y, e = draw_rows(random.integers(2**31), n_classes=3, n_environments=3, per_cell=40)
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3, n_environments=3, per_cell=120)
     return X / X.std(axis=0), np.array(["x", "y", "z"])[y], np.array(["lab", "field", "sea"])[e]
 
 
@@ -104,6 +106,8 @@ def test_rows_of_unknown_environment_get_the_mean_weight_of_their_class():
     y = np.array(["a"] * 6 + ["b"] * 4)
     e = ["s", "s", "s", "t", None, None, "s", "t", None, None]
     weights = balanced_weights(check_rows(np.eye(10), y, e))
+    assert weights.mean() == pytest.approx(1)
+    weights = weights * 1.05  # to a mean of one over the known rows, which is easier to count
     # Groups: (a, s) 3 rows, (a, t) 1, (b, s) 1, (b, t) 1: six known rows over four groups.
     np.testing.assert_allclose(weights[:4], [0.5, 0.5, 0.5, 1.5])
     np.testing.assert_allclose(weights[4:6], np.mean([0.5, 0.5, 0.5, 1.5]))
@@ -209,3 +213,37 @@ def test_nothing_to_remove_needs_nothing_to_compare(rows):
     X, y, e = rows
     clf = ISRClassifier(ISRMean(0)).fit(X, y, environments=np.full(len(X), "a"))
     np.testing.assert_allclose(clf.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+def test_weights_reach_heads_of_every_kind_or_are_refused(rows):
+    X, y, e = rows
+    plain = LogisticRegression(max_iter=5000)
+    expected = ISRClassifier(head=plain, group_weight="balanced").fit(X, y, environments=e)
+    search = GridSearchCV(plain, {"C": [1.0]}, cv=StratifiedKFold(2))
+    found = ISRClassifier(head=search, group_weight="balanced").fit(X, y, environments=e)
+    np.testing.assert_allclose(found.coef_, expected.coef_)
+    deaf = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    with pytest.raises(ValueError, match="KNeighborsClassifier.fit takes no sample_weight"):
+        ISRClassifier(head=deaf, group_weight="balanced").fit(X, y, environments=e)
+
+
+def test_output_configuration_of_pandas_does_not_reach_the_head(rows):
+    X, y, e = rows
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    with sklearn.config_context(transform_output="pandas"):
+        clf = ISRClassifier().fit(frame, y, environments=e)
+    np.testing.assert_array_equal(
+        clf.predict(frame), ISRClassifier().fit(X, y, environments=e).predict(X)
+    )
+    assert clf.isr_.get_feature_names_out().tolist() == list("abcde")
+    clf.isr_.transform(frame)
+
+
+def test_voting_heads_have_no_coefficients_of_their_decisions(rows):
+    X, y, e = rows
+    clf = ISRClassifier(head=SVC(kernel="linear")).fit(X, y, environments=e)
+    assert not hasattr(clf, "coef_")
+    two = y != "z"
+    binary = ISRClassifier(head=SVC(kernel="linear")).fit(X[two], y[two], environments=e[two])
+    by_hand = X[two] @ binary.coef_[0] + binary.intercept_
+    np.testing.assert_allclose(by_hand, binary.decision_function(X[two]), atol=1e-8)

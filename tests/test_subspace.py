@@ -1,5 +1,6 @@
 """The frozen subspace: what it applies, folds, compares and saves."""
 
+import copy
 import io
 
 import numpy as np
@@ -130,3 +131,42 @@ def test_wrong_shapes_are_named(random):
         s.fold_into(np.zeros((2, 5)), np.zeros(3))
     with pytest.raises(ValueError, match="centre has shape"):
         Subspace(s.directions, s.functionals, np.zeros(4), s.spectrum)
+
+
+def test_whole_numbers_and_lists_are_rows_too(random):
+    s = draw_subspace(random)
+    X = [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]
+    np.testing.assert_allclose(s.project(X), s.project(np.array(X, dtype=float)))
+    np.testing.assert_allclose(s.reduce(np.array(X)), np.array(X) @ s.kept.T)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"directions": [[2.0, 0.0]]}, "directions must be orthonormal"),
+        ({"functionals": [[3.0, 0.0]]}, "functionals @ directions.T is not the identity"),
+        ({"scale": 7}, "scale=7 is not a number in"),
+    ],
+)
+def test_what_is_no_projection_is_refused(change, message):
+    parts = {
+        "directions": [[1.0, 0.0]],
+        "functionals": [[1.0, 5.0]],
+        "centre": [0.0, 0.0],
+        "spectrum": [1.0, 0.0],
+    }
+    assert Subspace(**parts).rank == 1
+    with pytest.raises(ValueError, match=message):
+        Subspace(**{**parts, **change})
+
+
+def test_it_stays_frozen_on_its_way_to_another_process(random):
+    s = copy.deepcopy(draw_subspace(random))
+    assert not s.directions.flags.writeable
+    assert not s.kept.flags.writeable
+
+
+def test_signs_of_what_is_kept_are_fixed(random):
+    kept = draw_subspace(random).kept
+    largest = np.abs(kept).argmax(axis=1)
+    assert np.all(kept[np.arange(len(kept)), largest] > 0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import null_space
 from scipy.optimize import minimize
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean
@@ -97,6 +98,52 @@ def test_pairs_with_equal_variances_do_not_spoil_the_flag_mean(random):
     for pairs in ("all", "distinct"):
         subspace = subspace_from_covariances(model.population_moments(), 3, pairs=pairs)
         assert_recovers(subspace, model, 3)
+
+
+def rows_with_exact_moments(model, random, n_negative, n_positive):
+    """Rows whose cells have the population's means and covariances to rounding error."""
+    exact = model.population_moments()
+    X, y, e = [], [], []
+    for i in range(len(exact.means)):
+        label, n = ((-1, n_negative), (1, n_positive))[exact.class_index[i]]
+        noise = random.normal(size=(n, exact.n_features))
+        noise -= noise.mean(axis=0)
+        white = noise @ np.linalg.inv(np.linalg.cholesky(np.cov(noise.T, ddof=0))).T
+        X.append(white @ np.linalg.cholesky(exact.covariances()[i]).T + exact.means[i])
+        y += [label] * n
+        e += [exact.environment_index[i]] * n
+    return np.concatenate(X), np.array(y), np.array(e)
+
+
+@pytest.mark.parametrize("condition_on", [None, 1, [-1]])
+@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("kind", [ISRMean, ISRCov])
+@pytest.mark.parametrize(("d_c", "d_s"), [(1, 1), (3, 2), (2, 4)])
+def test_the_fitted_classifier_is_h_star(random, d_c, d_s, kind, reduced, condition_on):
+    """Proposition 1 through the estimator itself: weight and bias, not only the direction.
+
+    Linear discriminant analysis depends on the rows through means and covariances only, so on rows
+    with exact moments it is the population's classifier.
+    """
+    n_negative, n_positive = 30, 50
+    given = {"sigma_e": 0.7} if kind is ISRMean else {"mu_e": random.normal(size=d_s)}
+    if kind is ISRCov:
+        given["sigma_e"] = [0.5, 1.5]
+    E = d_s + 1 if kind is ISRMean else 2
+    model = make_linear_gaussian(
+        E,
+        d_c,
+        d_s,
+        eta=n_positive / (n_negative + n_positive),
+        random_state=random.integers(2**31),
+        **given,
+    )
+    X, y, e = rows_with_exact_moments(model, random, n_negative, n_positive)
+    isr = kind(d_s, reduced=reduced, condition_on=condition_on)
+    clf = ISRClassifier(isr, LinearDiscriminantAnalysis(tol=1e-8)).fit(X, y, environments=e)
+    weight, bias = model.optimal_invariant_predictor()
+    np.testing.assert_allclose(clf.coef_[0], weight, atol=1e-7 * np.linalg.norm(weight))
+    np.testing.assert_allclose(clf.intercept_[0], bias, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -92,3 +92,13 @@ def test_colored_digits_repeat_with_their_seed():
     a, b, c = (load_colored_digits(random_state=s)[0] for s in (1, 1, 2))
     np.testing.assert_array_equal(a.X, b.X)
     assert not np.array_equal(a.X, c.X)
+
+
+def test_arguments_out_of_range_are_named():
+    for bad in ({"label_noise": 3}, {"agreement_test": -0.1}, {"test_size": 1.5}):
+        with pytest.raises(ValueError, match=f"{next(iter(bad))}=.* from 0 to 1"):
+            load_colored_digits(**bad)
+    with pytest.raises(ValueError, match=r"mu_e has shape \(3,\), expected \(3, 2\)"):
+        make_linear_gaussian(3, 2, 2, mu_e=[1, 2, 3])
+    with pytest.raises(ValueError, match="at least 1"):
+        make_linear_gaussian(0, 2, 2)

@@ -48,6 +48,8 @@ class LinearGaussian:
 
     def __post_init__(self) -> None:
         d = len(self.mu_c) + self.mu_e.shape[1]
+        if min(len(self.mu_c), *self.mu_e.shape) < 1:
+            raise ValueError("n_environments, d_c and d_s must all be at least 1.")
         _check_shape("R", self.R, (d, d))
         _check_shape("sigma_e", self.sigma_e, (len(self.mu_e),))
         if not 0 < self.eta < 1:
