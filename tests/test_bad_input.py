@@ -387,7 +387,7 @@ def test_labels_of_other_kinds_are_environments(rows):
     X, y, e = rows
     expected = ISRMean().fit(X, y, environments=e).transform(X)
     days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]")[e]
-    unknown = np.append(days, np.datetime64("NaT"))
+    unknown = np.append(days, np.datetime64("NaT", "D"))
     isr = ISRMean().fit(np.vstack([X, X[:1]]), np.append(y, y[0]), environments=unknown)
     np.testing.assert_allclose(isr.transform(X), expected, atol=1e-9)
     if hasattr(np.dtypes, "StringDType"):

@@ -18,7 +18,31 @@ from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
 
 
-class ISRTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+class SubspaceAttributes(ABC):
+    """Attributes of a fitted estimator that are read off its subspace."""
+
+    @property
+    @abstractmethod
+    def subspace_(self) -> Subspace:
+        """The spurious subspace, a frozen `Subspace`."""
+
+    @property
+    def n_spurious_(self) -> int:
+        """Number of directions removed."""
+        return self.subspace_.rank
+
+    @property
+    def spurious_components_(self) -> Float64Array:
+        """Directions removed, (n_spurious_, n_features)."""
+        return self.subspace_.directions
+
+    @property
+    def spectrum_(self) -> Float64Array:
+        """All eigenvalues by descending absolute value, (n_features,)."""
+        return self.subspace_.spectrum
+
+
+class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """What the ISR transformers share; a subclass says how moments become a subspace."""
 
     # With metadata routing on, `environments` reaches `fit` without any call of set_fit_request.
@@ -170,21 +194,6 @@ class ISRTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC)
                 # Also an AttributeError, so that hasattr and reprs work in the midst of a stream.
                 raise NotFittedError(f"the rows so far do not give a subspace: {error}") from error
         return self._subspace
-
-    @property
-    def n_spurious_(self) -> int:
-        """Number of directions removed."""
-        return self.subspace_.rank
-
-    @property
-    def spurious_components_(self) -> Float64Array:
-        """Directions removed, (n_spurious_, n_features)."""
-        return self.subspace_.directions
-
-    @property
-    def spectrum_(self) -> Float64Array:
-        """All eigenvalues by descending absolute value, (n_features,)."""
-        return self.subspace_.spectrum
 
     @property
     def classes_(self) -> LabelArray:

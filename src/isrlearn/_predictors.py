@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from isrlearn._base import ISRTransformer
+from isrlearn._base import ISRTransformer, SubspaceAttributes
 from isrlearn._folding import fold
 from isrlearn._transformers import ISRMean
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
@@ -26,7 +26,7 @@ def _head_has(method: str) -> Any:
     return available_if(check)
 
 
-class ISRClassifier(ClassifierMixin, BaseEstimator):
+class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
     r"""Remove the spurious subspace, then fit a linear head (Algorithms 1 and 2 with step IV).
 
     Moments come from the rows whose environment is known; the head is fitted on all rows.
@@ -190,21 +190,6 @@ class ISRClassifier(ClassifierMixin, BaseEstimator):
         """The spurious subspace, a frozen `Subspace`."""
         check_is_fitted(self, "head_")
         return self.isr_.subspace_
-
-    @property
-    def n_spurious_(self) -> int:
-        """Number of directions removed."""
-        return self.subspace_.rank
-
-    @property
-    def spurious_components_(self) -> Float64Array:
-        """Directions removed, (n_spurious_, n_features)."""
-        return self.subspace_.directions
-
-    @property
-    def spectrum_(self) -> Float64Array:
-        """All eigenvalues by descending absolute value, (n_features,)."""
-        return self.subspace_.spectrum
 
     @property
     def environments_(self) -> LabelArray:
