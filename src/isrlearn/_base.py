@@ -80,11 +80,11 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         -------
         self
         """
-        self.check_parameters()
+        self._check_parameters()
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
-        return self.fit_checked(rows, environments is not None)
+        return self._fit_rows(rows, environments is not None)
 
-    def fit_checked(self, rows: Rows, environments_given: bool) -> Self:
+    def _fit_rows(self, rows: Rows, environments_given: bool) -> Self:
         """Find the spurious subspace of rows that `check_rows` has passed."""
         if environments_given and len(rows.environments) == 0:
             raise ValueError(
@@ -114,7 +114,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         -------
         self
         """
-        self.check_parameters()
+        self._check_parameters()
         first = not hasattr(self, "moments_")
         rows = check_rows(X, y, environments, sample_weight, estimator=self, reset=first)
         if first:
@@ -138,9 +138,9 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             In the original coordinates; (n_samples, n_features - n_spurious_) if `reduced`.
         """
         check_is_fitted(self, "moments_")
-        return self.remove(check_features(X, self))
+        return self._remove(check_features(X, self))
 
-    def remove(self, X: FloatArray) -> FloatArray:
+    def _remove(self, X: FloatArray) -> FloatArray:
         """Do what `transform` does, on an array that was checked before."""
         return self.subspace_.reduce(X) if self.reduced else self.subspace_.project(X)
 
@@ -213,7 +213,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise an error if a parameter has a value that it cannot have."""
         check_n_spurious(self.n_spurious)
         if not isinstance(self.reduced, bool | np.bool_):

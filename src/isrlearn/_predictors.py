@@ -113,13 +113,13 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         check_classification_targets(rows.y)
         weights = self._head_weights(rows)
         isr = clone(self._isr_or_default())
-        isr.check_parameters()
-        self.isr_ = isr.fit_checked(rows, environments is not None)
+        isr._check_parameters()
+        self.isr_ = isr._fit_rows(rows, environments is not None)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(self.isr_, name, getattr(self, name))
         head = clone(self._head_or_default())
-        self.head_ = _fit_head(head, self.isr_.remove(rows.X), rows.y, weights)
+        self.head_ = _fit_head(head, self.isr_._remove(rows.X), rows.y, weights)
         return self
 
     def predict(self, X: Any) -> LabelArray:
@@ -244,7 +244,7 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
 
     def _without_spurious(self, X: Any) -> FloatArray:
         check_is_fitted(self, "head_")
-        return self.isr_.remove(check_features(X, self))
+        return self.isr_._remove(check_features(X, self))
 
     def _folded(self) -> tuple[Float64Array, Float64Array]:
         check_is_fitted(self, "head_")

@@ -86,8 +86,11 @@ def save_picture(rows: list[DemoRow], test: EnvironmentRows, path: Path) -> None
     plots.plot_group_accuracies(axes[2], {row.name: row.scores for row in (before, after)})
     axes[2].set_title("accuracy per group", fontsize=10, pad=26)
     unfinished = path.with_name(f".{path.name}.part")
-    figure.savefig(unfinished, format="png")
-    unfinished.replace(path)
+    try:
+        figure.savefig(unfinished, format="png")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _models() -> dict[str, Callable[[], Any]]:
