@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import draw_rows
 from scipy.sparse import csr_array
@@ -41,7 +42,7 @@ def bad_cases():
         ),
         "environment decides the class": (
             lambda X, y, e: (X, y, np.array(["p", "q", "r"])[y]),
-            "no class is seen in two environments.*Add rows",
+            "can be compared between two environments.*Add rows",
         ),
         "NaN in X": (nan, "contains NaN"),
         "infinity in X": (lambda X, y, e: (np.where(X > 1, np.inf, X), y, e), "infinity"),
@@ -288,7 +289,7 @@ def test_environments_of_a_wrong_shape_say_how_to_mend_it(rows):
 
 def test_cells_of_one_row_have_no_covariance_at_all(random):
     X, y, e = random.normal(size=(8, 3)), np.arange(8) % 2, np.arange(8) // 2
-    with pytest.raises(ValueError, match="no cell has two rows that differ"):
+    with pytest.raises(ValueError, match="can be compared .*rows that do not differ: "):
         ISRCov().fit(X, y, environments=e)
 
 
@@ -342,23 +343,26 @@ def test_rows_of_weight_zero_are_absent(rows):
 def test_a_class_named_in_condition_on_needs_known_environments(rows):
     X, y, e = rows
     environments = np.where(y == 2, None, e.astype(object))
-    with pytest.raises(ValueError, match=r"no class out of \[2\] has rows that can be compared"):
+    with pytest.raises(
+        ValueError, match=r"no class out of \[2\] .*none has a row of known environment"
+    ):
         ISRMean(condition_on=2).fit(X, y, environments=environments)
 
 
 @pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
-def test_a_fit_that_fails_leaves_the_fit_before(isr, rows):
+def test_a_fit_that_fails_leaves_no_fit(isr, rows):
     X, y, e = rows
     isr = clone(isr).fit(X, y, environments=e)
-    before = isr.transform(X)
-    with pytest.raises(ValueError, match="no known value"):
-        isr.fit(X, y, environments=[None] * len(X))
-    np.testing.assert_array_equal(isr.transform(X), before)
-    fresh = clone(isr)
-    with pytest.raises(ValueError, match="at least 2"):
-        fresh.fit(X, y, environments=np.zeros(len(X)))
+    for bad in ([None] * len(X), np.zeros(len(X))):
+        with pytest.raises(ValueError, match="no known value|at least 2"):
+            isr.fit(X[:, :3], y, environments=bad)
+        with pytest.raises(NotFittedError):
+            isr.transform(X)
+    clf = ISRClassifier(isr, RidgeClassifier()).fit(X, y, environments=e)
+    with pytest.raises(ValueError, match="alpha"):
+        clf.set_params(head__alpha=-1).fit(X, y, environments=e)
     with pytest.raises(NotFittedError):
-        fresh.transform(X)
+        clf.predict(X)
 
 
 def test_a_stream_with_one_environment_so_far_can_be_looked_at(rows):
@@ -393,3 +397,115 @@ def test_labels_of_other_kinds_are_environments(rows):
     if hasattr(np.dtypes, "StringDType"):
         names = np.array(["a", "b", "c"])[e].astype(np.dtypes.StringDType())
         np.testing.assert_allclose(ISRMean().fit(X, y, environments=names).transform(X), expected)
+
+
+@pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
+def test_a_large_constant_column_does_not_hide_the_others(isr, random):
+    """Rounding is counted per column: an identifier or a time stamp decides nothing."""
+    X, y, e = draw_rows(random.integers(2**31), n_environments=2, n_features=4, per_cell=200)
+    wide = np.c_[np.full(len(X), 1e7), X].astype(np.float32)
+    found = clone(isr).fit(wide, y, environments=e).spurious_components_[0]
+    expected = clone(isr).fit(X, y, environments=e).spurious_components_[0]
+    assert abs(found[1:] @ expected) > 0.999
+
+
+@pytest.mark.parametrize("isr", [ISRMean(), ISRCov()])
+def test_float32_far_from_zero_still_averages(isr, random):
+    """Values are off by more than half of their spread, their moments are not."""
+    y, e = np.arange(8000) % 2, np.arange(8000) // 2 % 2
+    X = 0.1 * random.normal(size=(8000, 3))
+    X[:, 0] = X[:, 0] * np.where(e == 1, 3, 1) + 0.2 * e
+    found = clone(isr).fit((1e6 + X).astype(np.float32), y, environments=e)
+    assert abs(found.spurious_components_[0, 0]) > 0.95
+
+
+def test_the_weight_of_an_environment_does_not_hide_it(random):
+    X, y, e = draw_rows(random.integers(2**31), n_environments=2)
+    weights = np.where(e == 0, 1e-9, 1.0)
+    for dtype in (np.float32, np.float64):
+        light = ISRMean(condition_on=[0, 1]).fit(
+            (X + 1e3).astype(dtype), y, environments=e, sample_weight=weights
+        )
+        assert light.n_spurious_ == 1
+
+
+def test_columns_of_very_different_sizes(random):
+    X, y, e = draw_rows(random.integers(2**31), per_cell=100)
+    scaled = X * 10.0 ** np.array([-5, -2, 0, 3, 5])
+    assert ISRMean(2).fit(scaled, y, environments=e).n_spurious_ == 2
+    assert ISRCov(2).fit(scaled, y, environments=e).n_spurious_ == 2
+
+
+def test_more_features_than_rows(random):
+    X, y, e = draw_rows(random.integers(2**31), n_features=200, per_cell=8)
+    assert ISRMean(4).fit(X, y, environments=e).transform(X).shape == X.shape
+    assert ISRCov(5).fit(X, y, environments=e).transform(X).shape == X.shape
+    with pytest.raises(ValueError, match="'distinct' cannot tell .* needs 800"):
+        ISRCov(5, pairs="distinct").fit(X, y, environments=e)
+
+
+def test_masked_environments_are_unknown(rows):
+    X, y, e = rows
+    hidden = np.arange(len(X)) % 4 == 0
+    masked = np.ma.array(np.where(hidden, 9, e), mask=hidden)
+    isr = ISRMean(2).fit(X, y, environments=masked)
+    assert isr.environments_.tolist() == [0, 1, 2]
+    expected = ISRMean(2).fit(X[~hidden], y[~hidden], environments=e[~hidden])
+    np.testing.assert_allclose(isr.transform(X), expected.transform(X))
+    with pytest.raises(ValueError, match="masked"):
+        ISRMean().fit(X, y, environments=e, sample_weight=np.ma.array(np.ones(len(X)), mask=hidden))
+
+
+def test_lists_of_numpy_booleans_are_labels(rows):
+    X, y, e = rows
+    isr = ISRMean().fit(X, y, environments=list(e == 1))
+    assert isr.environments_.tolist() == [False, True]
+
+
+def test_labels_with_na_are_named(rows):
+    X, y, e = rows
+    labels = pd.Series(y).astype("Int64").mask(np.arange(len(y)) == 3)
+    for missing in (labels, pd.Series(y.astype(str)).where(np.arange(len(y)) != 3, pd.NA)):
+        with pytest.raises(ValueError, match="missing labels|contains NaN"):
+            ISRMean().fit(X, missing, environments=e)
+
+
+def test_an_environment_without_spread_is_named(rows):
+    X, y, e = rows
+    flat = np.where((e == 0)[:, None], 1.0, X)
+    two = e < 2
+    with pytest.raises(ValueError, match="rows that do not differ: class 0 in environment 0"):
+        ISRCov().fit(flat[two], y[two], environments=e[two])
+
+
+@pytest.mark.parametrize("isr", [ISRMean(0), ISRCov(0, pairs="distinct")])
+def test_nothing_to_remove_compares_nothing(isr, rows):
+    X, y, _ = rows
+    for environments in (y, np.zeros(len(y))):
+        found = clone(isr).fit(X, y, environments=environments)
+        np.testing.assert_array_equal(found.transform(X), X)
+
+
+def test_a_chunk_of_weight_zero_is_no_rows(rows):
+    X, y, e = rows
+    isr = ISRMean(2).partial_fit(X + 9, y, environments=e, sample_weight=np.zeros(len(X)))
+    isr.partial_fit(X, y, environments=e)
+    isr.partial_fit(X - 9, y, environments=e, sample_weight=np.zeros(len(X)))
+    expected = ISRMean(2).fit(X, y, environments=e)
+    np.testing.assert_allclose(isr.transform(X), expected.transform(X), atol=1e-9)
+
+
+def test_a_stream_of_unknown_environments_is_an_error_as_in_fit(rows):
+    X, y, _ = rows
+    isr = ISRMean().partial_fit(X, y, environments=[None] * len(X))
+    with pytest.raises(ValueError, match="no known value"):
+        isr.transform(X)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e140])
+def test_weights_of_any_size(factor, rows):
+    X, y, e = rows
+    for isr in (ISRMean(2), ISRCov(2)):
+        scaled = clone(isr).fit(X, y, environments=e, sample_weight=np.full(len(X), factor))
+        expected = clone(isr).fit(X, y, environments=e)
+        np.testing.assert_allclose(scaled.transform(X), expected.transform(X), atol=1e-8)

@@ -93,6 +93,8 @@ def test_bad_arguments():
         GroupScorer(environments=np.zeros(3))
     with pytest.raises(TypeError, match="same type"):
         group_scores([0, 1], ["0", "1"], environments=["a", "b"])
+    with pytest.raises(TypeError, match="same type"):
+        average_accuracy(["0", "1"], [0, 1])
 
 
 def test_scorer_names_an_index_that_does_not_match():

@@ -156,8 +156,25 @@ def test_the_provisional_mean_leaves_no_trace(random):
     np.testing.assert_allclose(m.covariances()[0], exact, rtol=1e-5, atol=1e-5)
 
 
-def test_rounding_is_that_of_the_coarsest_rows(random):
+def test_precision_is_that_of_the_coarsest_rows(random):
     X, y, e = draw_rows(random.integers(2**31))
     fine, coarse = (CellMoments.from_rows(X.astype(t), y, e) for t in (np.float64, np.float32))
-    assert coarse.rounding == pytest.approx(np.finfo(np.float32).eps * np.abs(X).max(), rel=1e-3)
-    assert (fine + coarse).rounding == coarse.rounding > fine.rounding > 0
+    np.testing.assert_array_equal(fine.largest, np.abs(X).max(axis=0))
+    assert (fine + coarse).precision == coarse.precision == np.finfo(np.float32).eps
+    assert fine.precision == np.finfo(np.float64).eps
+    doubled = fine + CellMoments.from_rows(2 * X, y, e)
+    np.testing.assert_array_equal(doubled.largest, 2 * fine.largest)
+
+
+def test_sum_adds_moments(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    m = CellMoments.from_rows(X, y, e)
+    np.testing.assert_array_equal(sum([m, m]).weights, 2 * m.weights)
+
+
+def test_moments_read_back_are_their_own(random):
+    X, y, e = draw_rows(random.integers(2**31))
+    m = CellMoments.from_rows(X, y, e)
+    before = m.means.copy()
+    CellMoments.from_arrays(m.to_arrays()).update(X + 5, y, e)
+    np.testing.assert_array_equal(m.means, before)

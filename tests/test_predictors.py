@@ -247,3 +247,38 @@ def test_voting_heads_have_no_coefficients_of_their_decisions(rows):
     binary = ISRClassifier(head=SVC(kernel="linear")).fit(X[two], y[two], environments=e[two])
     by_hand = X[two] @ binary.coef_[0] + binary.intercept_
     np.testing.assert_allclose(by_hand, binary.decision_function(X[two]), atol=1e-8)
+
+
+def test_a_default_part_may_be_named_and_tuned_at_once():
+    clf = ISRClassifier(ISRCov()).set_params(isr=None, isr__n_spurious=2)
+    assert isinstance(clf.isr, ISRMean)
+    assert clf.isr.n_spurious == 2
+    clf = ISRClassifier()
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        clf.set_params(isr__foo=1)
+
+
+def test_weights_reach_nested_heads_whatever_the_routing(rows):
+    X, y, e = rows
+    plain = LogisticRegression(max_iter=5000)
+    heads = [
+        make_pipeline(StandardScaler(), plain),
+        GridSearchCV(
+            make_pipeline(StandardScaler(), plain), {"logisticregression__C": [1.0]}, cv=2
+        ),
+    ]
+    for head in heads:
+        found = []
+        for routing in (False, True):
+            with sklearn.config_context(enable_metadata_routing=routing):
+                clf = ISRClassifier(head=head, group_weight="balanced").fit(X, y, environments=e)
+            found.append(clf.coef_)
+        np.testing.assert_allclose(*found)
+
+
+def test_a_sparse_head_folds_too(rows):
+    X, y, e = rows
+    clf = ISRClassifier(head=LogisticRegression(max_iter=5000)).fit(X, y, environments=e)
+    dense = clf.coef_
+    clf.head_.sparsify()
+    np.testing.assert_allclose(clf.coef_, dense)

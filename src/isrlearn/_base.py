@@ -50,6 +50,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     __metadata_request__partial_fit: ClassVar = {"environments": True}
 
     _second_order: ClassVar[bool]
+    _environments_given: bool
     _subspace: Subspace | None  # None: to be found from the moments when asked for
     n_spurious: int
     scale: float
@@ -74,25 +75,21 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             environment are not used here. None: nothing is removed, with a
             `SingleEnvironmentWarning`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the moments.
+            Weights of the rows in the moments. A weight of zero is the same as no row.
 
         Returns
         -------
         self
         """
         self._check_parameters()
+        self.__dict__.pop("moments_", None)  # a fit that fails must not look like a fit
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         return self._fit_rows(rows, environments is not None)
 
     def _fit_rows(self, rows: Rows, environments_given: bool) -> Self:
         """Find the spurious subspace of rows that `check_rows` has passed."""
-        if environments_given and len(rows.environments) == 0:
-            raise ValueError(
-                "environments has no known value: all are None or NaN. Give the environment of "
-                "some rows, or leave the argument out to remove nothing."
-            )
+        self._environments_given = environments_given
         moments = CellMoments.from_checked(rows, second_order=self._second_order)
-        # Nothing is stored before this succeeds: a fit that fails must not look like a fit.
         self._subspace = self._find_subspace(moments)
         self.moments_ = moments
         return self
@@ -116,11 +113,15 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """
         self._check_parameters()
         first = not hasattr(self, "moments_")
-        rows = check_rows(X, y, environments, sample_weight, estimator=self, reset=first)
+        rows = check_rows(
+            X, y, environments, sample_weight, estimator=self, reset=first, chunk=True
+        )
         if first:
             self.moments_ = CellMoments.from_checked(rows, second_order=self._second_order)
+            self._environments_given = False
         else:
             self.moments_.update_checked(rows)
+        self._environments_given |= environments is not None
         self._subspace = None
         return self
 
@@ -230,6 +231,11 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
                 "what tells classes apart."
             )
+        if len(moments.environments) == 0 and self._environments_given:
+            raise ValueError(
+                "environments has no known value: all are None or NaN. Give the environment of "
+                "some rows, or leave the argument out to remove nothing."
+            )
         if len(moments.environments) == 0:
             warn_user(
                 f"{type(self).__name__} was fitted without environments: nothing can be seen to "
@@ -237,6 +243,6 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 SingleEnvironmentWarning,
             )
             return Subspace.nothing(moments.n_features)
-        if self.n_spurious == 0 and len(moments.environments) < 2:
+        if self.n_spurious == 0:
             return Subspace.nothing(moments.n_features)  # asked for nothing: nothing to compare
         return self._recover(moments)

@@ -56,9 +56,6 @@ def block_moments(
     return total * largest, mean, scatter * largest
 
 
-def rounding_error(block: FloatArray) -> float:
-    """Return the size below which differences between rows are rounding: eps times max |x|."""
-    eps = float(np.finfo(block.dtype).eps)
-    # Sums in float64 gather some of it; float32 rows are summed in float64, so only their own.
-    factor = eps if block.dtype == np.float32 else 64 * eps
-    return factor * float(max(block.max(), -block.min()))
+def largest_values(block: FloatArray) -> Float64Array:
+    """Return max |x| of each column, (d,)."""
+    return np.asarray(np.maximum(block.max(axis=0), -block.min(axis=0)), dtype=np.float64)

@@ -43,7 +43,7 @@ def comparable(
     classes = class_positions(moments, condition_on)
     usable = np.isin(moments.class_index, classes)
     if needs_spread:
-        usable &= moments.total_variances() > 0
+        usable &= moments.variances().any(axis=1)
     cells_of_class = np.bincount(moments.class_index[usable], minlength=len(moments.classes))
     kept = usable & (cells_of_class[moments.class_index] >= 2)
     if not kept.any():
@@ -78,28 +78,20 @@ def _too_few_environments(moments: CellMoments) -> str:
 
 
 def _no_class_to_compare(moments: CellMoments, classes: IntArray, usable: BoolArray) -> str:
-    cells = zip(moments.class_index[usable], moments.environment_index[usable], strict=True)
-    where = [_name(moments, c, e) for c, e in cells]
-    if not where:
-        return (
-            f"no class out of {moments.classes[classes].tolist()} has rows that can be compared: "
-            "their environments are unknown, or no cell has two rows that differ. Give more "
-            "environments or more rows."
-        )
+    where, flat = _names(moments, usable), _names(moments, _flat(moments, classes, usable))
+    notes = [f"rows: {_some(where)}"] if where else []
+    notes += [f"rows that do not differ: {_some(flat)}"] if flat else []
     return (
-        f"no class is seen in two environments (rows: {_some(where)}), so environments cannot be "
-        "compared given the class. Add rows, or use an environment that does not determine "
-        "the label."
+        f"no class out of {moments.classes[classes].tolist()} can be compared between two "
+        f"environments ({'; '.join(notes) or 'none has a row of known environment'}). Add rows, or "
+        "use an environment that does not determine the label."
     )
 
 
 def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, usable: BoolArray) -> None:
     table = moments.counts_table()
     empty = [_name(moments, c, e) for c in classes for e in np.flatnonzero(table[c] == 0)]
-    flat = [
-        _name(moments, moments.class_index[i], moments.environment_index[i])
-        for i in np.flatnonzero(~usable & np.isin(moments.class_index, classes))
-    ]
+    flat = _names(moments, _flat(moments, classes, usable))
     notes = [f"no rows of {_some(empty)}"] if empty else []
     notes += [f"rows that do not differ in {_some(flat)}"] if flat else []
     if notes:
@@ -119,6 +111,16 @@ def _warn_of_tiny_cells(moments: CellMoments) -> None:
             "noise; merge environments or add rows.",
             TinyCellWarning,
         )
+
+
+def _flat(moments: CellMoments, classes: IntArray, usable: BoolArray) -> BoolArray:
+    """Return the mask of cells that have rows, but none of use."""
+    return ~usable & np.isin(moments.class_index, classes)
+
+
+def _names(moments: CellMoments, cells: BoolArray) -> list[str]:
+    places = zip(moments.class_index[cells], moments.environment_index[cells], strict=True)
+    return [_name(moments, c, e) for c, e in places]
 
 
 def _name(moments: CellMoments, c: np.intp, e: np.intp) -> str:

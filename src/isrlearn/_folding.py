@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -126,7 +127,8 @@ def _head(estimator: Any) -> Head:
             "X @ coef_.T + intercept_, so it cannot be folded into one weight and bias. End the "
             "pipeline with one, such as LogisticRegression."
         )
-    weight = np.array(estimator.coef_, dtype=np.float64)
+    coef = estimator.coef_
+    weight = np.array(coef.toarray() if issparse(coef) else coef, dtype=np.float64)
     bias = np.asarray(estimator.intercept_, dtype=np.float64)
     shape = weight.shape[:-1]
     # Some binary heads pair a 1-D weight with a bias of shape (1,); a missing bias is one zero.

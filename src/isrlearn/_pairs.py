@@ -25,8 +25,6 @@ class Pair(NamedTuple):
     """(k,) cells of the second environment, of the same classes."""
     precisions: Float64Array
     r"""(k,) :math:`w_1 w_2 / (w_1 + w_2)`, the inverse variance of a difference up to a factor."""
-    spread: float
-    """Largest total standard deviation of these cells: rounding errors grow with it."""
 
 
 def choose_pairs(cells: CellMoments, pairs: Any) -> list[Pair]:
@@ -63,32 +61,27 @@ def pair_difference(cells: CellMoments, pair: Pair) -> Float64Array:
 
 def _pairs_in_common(cells: CellMoments) -> list[Pair]:
     """Return the pairs of environments that share a class."""
-    spreads = np.sqrt(cells.total_variances())
-    both = combinations(range(len(cells.environments)), 2)
-    pairs = (_pair(cells, spreads, a, b) for a, b in both)
+    pairs = (_pair(cells, a, b) for a, b in combinations(range(len(cells.environments)), 2))
     return [pair for pair in pairs if len(pair.first)]
 
 
-def _pair(cells: CellMoments, spreads: Float64Array, first: int, second: int) -> Pair:
+def _pair(cells: CellMoments, first: int, second: int) -> Pair:
     a = np.flatnonzero(cells.environment_index == first)
     b = np.flatnonzero(cells.environment_index == second)
     _, in_a, in_b = np.intersect1d(cells.class_index[a], cells.class_index[b], return_indices=True)
     a, b = a[in_a], b[in_b]
-    precisions = cells.weights[a] * cells.weights[b] / (cells.weights[a] + cells.weights[b])
-    spread = spreads[np.concatenate([a, b])].max(initial=0.0)
-    return Pair(a, b, precisions, float(spread))
+    return Pair(a, b, cells.weights[a] / (1 + cells.weights[a] / cells.weights[b]))
 
 
 def _named_pair(cells: CellMoments, pairs: Any) -> Pair:
     labels = cells.environments.tolist()
-    named = np.asarray(pairs, dtype=object).ravel().tolist()
+    named = np.asarray(pairs, dtype=object).tolist() if np.ndim(pairs) == 1 else []
     if len(named) != 2 or named[0] == named[1] or any(name not in labels for name in named):
         raise ValueError(
             f"pairs={pairs!r} must be 'all', 'distinct', or two different environments out of "
             f"{labels}."
         )
-    spreads = np.sqrt(cells.total_variances())
-    pair = _pair(cells, spreads, *(labels.index(name) for name in named))
+    pair = _pair(cells, *(labels.index(name) for name in named))
     if len(pair.first) == 0:
         raise ValueError(
             f"pairs={pairs!r}: these environments have no class in common, so their covariances "
@@ -122,9 +115,11 @@ def _equality_test(cells: CellMoments) -> Callable[[Pair], float]:
 
     :math:`\sum_c \frac{h_c}{2} tr (W_c^{-1} \Delta_c)^2` is about chi-square, with :math:`W_c` the
     pooled covariance of class c, :math:`\Delta_c` the difference and :math:`h_c` its precision.
-    Weights count as numbers of rows. The law holds for Gaussian rows. Heavy tails make the test
-    reject too often, which keeps a pair that brings only noise: an error on the harmless side.
+    Weights count as numbers of rows. The law holds for many Gaussian rows. Heavy tails make the
+    test reject too often, which keeps a pair that brings only noise: the harmless error. With few
+    rows for the number of features it cannot reject at all, so it is refused.
     """
+    _refuse_few_rows(cells)
     roots = {c: _inverse_root(cells, c) for c in np.unique(cells.class_index)}
 
     def p_value(pair: Pair) -> float:
@@ -138,6 +133,17 @@ def _equality_test(cells: CellMoments) -> Callable[[Pair], float]:
         return float(chdtrc(entries, statistic))
 
     return p_value
+
+
+def _refuse_few_rows(cells: CellMoments) -> None:
+    rows = np.bincount(cells.class_index, cells.weights)
+    least = rows[rows > 0].min()
+    if least < 4 * cells.n_features:
+        raise ValueError(
+            f"pairs='distinct' cannot tell covariances of {cells.n_features} features apart with "
+            f"{least:g} rows of a class (their weights, if given): it needs "
+            f"{4 * cells.n_features}. Reduce the features by PCA, or use pairs='all'."
+        )
 
 
 def _inverse_root(cells: CellMoments, c: np.intp) -> Float64Array:

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn import get_config
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, get_tags
@@ -102,13 +102,16 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
             Environment of each row; None, NaN or NA where it is unknown. Such rows train the head
             only. None: nothing is removed, with a `SingleEnvironmentWarning`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the moments and in the head.
+            Weights of the rows, in the moments and in the head. A weight of zero is the same as no
+            row.
 
         Returns
         -------
         self
         """
         self._check_parts()
+        for name in ("isr_", "head_"):  # a fit that fails must not look like a fit
+            self.__dict__.pop(name, None)
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.y)
         weights = self._head_weights(rows)
@@ -217,11 +220,11 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        defaults = {"isr": self._isr_or_default, "head": self._head_or_default}
-        for name, default in defaults.items():
-            # A parameter of a part that was left to its default: write the default out first.
-            if name not in params and any(key.startswith(f"{name}__") for key in params):
-                setattr(self, name, default())
+        for name, default in (("isr", ISRMean), ("head", LogisticRegression)):
+            # A parameter of a part that is left to its default: write the default out first.
+            nested = any(key.startswith(f"{name}__") for key in params)
+            if nested and params.get(name, getattr(self, name)) is None:
+                params[name] = default()
         return super().set_params(**params)
 
     def _isr_or_default(self) -> ISRTransformer:
@@ -298,10 +301,9 @@ def balanced_weights(rows: Rows) -> Float64Array:
 def _fit_head(head: Any, X: FloatArray, y: LabelArray, weights: Float64Array | None) -> Any:
     if weights is None:
         return head.fit(X, y)
-    name = _weight_argument(head)
-    if get_config().get("enable_metadata_routing"):
-        name = "sample_weight"
-    return head.fit(X, y, **{name: weights})
+    # The weights are ours, not metadata that the user sent: they go by name whatever is requested.
+    with config_context(enable_metadata_routing=False):
+        return head.fit(X, y, **{_weight_argument(head): weights})
 
 
 def _weight_argument(head: Any) -> str:

@@ -1,11 +1,13 @@
 """How many directions to remove, and how many the data identify at most."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from isrlearn._typing import Float64Array, IntArray
+
+FLOAT64_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
 def mean_limit(class_index: IntArray) -> int:
@@ -16,9 +18,69 @@ def mean_limit(class_index: IntArray) -> int:
     return len(class_index) - len(np.unique(class_index))
 
 
-def n_identified(values: Float64Array, rounding: float) -> int:
-    """Count the values, of descending size, that are larger than rounding errors."""
-    return int(np.sum(np.abs(values) > rounding))
+def n_identified(values: Float64Array, rounding: Float64Array) -> int:
+    """Count the leading values that are larger than their rounding errors.
+
+    Parameters
+    ----------
+    values : ndarray of shape (d,)
+        By descending absolute value.
+    rounding : ndarray of shape (m,)
+        Rounding error of the first m; the others are zero by construction.
+    """
+    size = np.abs(values[: len(rounding)])
+    if len(size) == 0:
+        return 0
+    beyond = size > np.maximum(rounding, FLOAT64_ROUNDING * size[0])
+    return int(np.argmin(beyond)) if not beyond.all() else len(beyond)
+
+
+def mean_rounding(
+    vectors: Float64Array, largest: Float64Array, precision: float, n_rows: int
+) -> Float64Array:
+    r"""Return the rounding error of differences of means along each vector.
+
+    A value of column j is off by :math:`\epsilon\,|x_j|`, the mean of n of them by
+    :math:`\sqrt n` less; sums in float64 add their own.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (m, d)
+        Directions.
+    largest : ndarray of shape (d,)
+        Largest absolute value of each column.
+    precision : float
+        Relative rounding error of the rows.
+    n_rows : int
+        Rows of the smallest cell.
+    """
+    sizes = np.linalg.norm(vectors * largest, axis=1)
+    return np.asarray(sizes * (precision / np.sqrt(n_rows) + FLOAT64_ROUNDING))
+
+
+def covariance_rounding(
+    vectors: Float64Array,
+    largest: Float64Array,
+    spreads: Float64Array,
+    precision: float,
+    n_rows: int,
+) -> Float64Array:
+    r"""Return the rounding error of differences of covariances along each vector.
+
+    Errors q of the values enter as 2 q s + q^2, less by the root of n; the products of rows are
+    off by a few :math:`\epsilon s^2`.
+
+    Parameters
+    ----------
+    vectors, largest, precision, n_rows
+        As in `mean_rounding`.
+    spreads : ndarray of shape (d,)
+        Largest standard deviation of each column.
+    """
+    q = precision * np.linalg.norm(vectors * largest, axis=1)
+    s = np.linalg.norm(vectors * spreads, axis=1)
+    products = (4 * precision + FLOAT64_ROUNDING) * s**2
+    return np.asarray((2 * q * s + q**2) / np.sqrt(n_rows) + products)
 
 
 def check_n_spurious(n_spurious: Any) -> int:
@@ -48,7 +110,9 @@ def check_rank(n_spurious: int, identified: int, n_features: int, where: str) ->
     if identified == 0:
         raise ValueError(
             f"n_spurious={n_spurious}, but no direction is identified: {where} do not differ given "
-            "the class. Use n_spurious=0, or an environment that makes a difference."
+            "the class by more than rounding errors. Use n_spurious=0, or an environment that "
+            "makes a difference; if features are large against their differences, centre and "
+            "scale them."
         )
     if identified < n_features:
         raise ValueError(

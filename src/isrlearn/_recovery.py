@@ -1,17 +1,22 @@
 """From moments to the spurious subspace: the paper's algorithms, steps I to III."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from isrlearn._comparison import class_positions, comparable
 from isrlearn._pairs import Pair, choose_pairs, pair_difference
-from isrlearn._rank import check_n_spurious, check_rank, mean_limit, n_identified
+from isrlearn._rank import (
+    check_n_spurious,
+    check_rank,
+    covariance_rounding,
+    mean_limit,
+    mean_rounding,
+    n_identified,
+)
 from isrlearn._spectra import Spectrum, flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
-
-FLOAT64_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
 def subspace_from_means(
@@ -43,10 +48,7 @@ def subspace_from_means(
     as_in_paper = condition_on is not None and len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
-    # Singular values, not their squares, are differences of means: that is where rounding acts.
-    rounding = max(cells.rounding, FLOAT64_ROUNDING * np.abs(cells.means).max())
-    spanned = n_identified(np.sqrt(spectrum.values), rounding)
-    identified = min(spanned, mean_limit(cells.class_index))
+    identified = min(_n_spanned(cells), mean_limit(cells.class_index))
     where = f"the means of {len(cells.environments)} environments"
     check_rank(n_spurious, identified, cells.n_features, where)
     return _removal(spectrum, n_spurious, moments, scale)
@@ -94,11 +96,24 @@ def subspace_from_covariances(
     return _removal(spectrum, n_spurious, moments, scale)
 
 
+def _n_spanned(cells: CellMoments) -> int:
+    """Return how many directions the means span, which no weights can change."""
+    every = np.ones(len(cells.means))
+    values, vectors = mean_spectrum(mean_contrasts(cells.means, every, cells.class_index))
+    rounding = mean_rounding(vectors, cells.largest, cells.precision, cells.counts.min())
+    # Singular values, not their squares, are differences of means: that is where rounding acts.
+    return n_identified(np.sqrt(values), rounding)
+
+
 def _leading(cells: CellMoments, pair: Pair, rank: int) -> tuple[Spectrum, int]:
     """Return the first `rank` directions of a pair, and how many it identifies."""
     values, vectors = pair_spectrum(pair_difference(cells, pair))
+    members = np.concatenate([pair.first, pair.second])
+    spreads = np.sqrt(cells.variances()[members].max(axis=0))
+    rounding = covariance_rounding(
+        vectors, cells.largest, spreads, cells.precision, cells.counts[members].min()
+    )
     # A copy, so that the d x d matrix of all vectors is released.
-    rounding = max(cells.rounding * pair.spread, FLOAT64_ROUNDING * pair.spread**2)
     return Spectrum(values, vectors[:rank].copy()), n_identified(values, rounding)
 
 

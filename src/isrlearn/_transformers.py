@@ -20,7 +20,7 @@ class ISRMean(ISRTransformer):
     ----------
     n_spurious : int, default=1
         Number of directions to remove. At most :math:`\sum_c (E_c - 1)`, where class c is seen in
-        :math:`E_c` environments. 0 removes nothing.
+        :math:`E_c` environments. 0 removes and compares nothing.
     condition_on : label or sequence of labels, default=None
         Class or classes whose means are compared. None: all classes, pooled with their weights.
         One class: the paper's algorithm, each environment counting once.
@@ -101,7 +101,7 @@ class ISRCov(ISRTransformer):
     Parameters
     ----------
     n_spurious : int, default=1
-        Number of directions to remove. 0 removes nothing.
+        Number of directions to remove. 0 removes and compares nothing.
     condition_on : label or sequence of labels, default=None
         Class or classes whose covariances are compared. None: all classes, pooled with their
         weights. One class: the paper's algorithm.

@@ -17,6 +17,7 @@ from isrlearn.exceptions import SparseInputError
 
 UNKNOWN: Final = -1
 FLOATS: Final = (np.float64, np.float32)
+MISSING_LABELS: Final = "y has missing labels (None, NaN or NA): drop those rows before fitting."
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def check_rows(
     *,
     estimator: BaseEstimator | None = None,
     reset: bool = True,
+    chunk: bool = False,
 ) -> Rows:
     """Check and encode the arguments of `fit`. Rows of weight zero are left out.
 
@@ -64,6 +66,8 @@ def check_rows(
         If given, its `n_features_in_` and `feature_names_in_` are set or checked.
     reset : bool, default=True
         Whether to set these attributes or to check against them.
+    chunk : bool, default=False
+        Whether more rows may come: then all weights of these may be zero.
 
     Returns
     -------
@@ -71,11 +75,8 @@ def check_rows(
     """
     refuse_sparse(X)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
-    if estimator is None:
-        X, y = check_X_y(X, y, dtype=FLOATS)
-    else:
-        X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
-    weights = check_weights(sample_weight, len(X))
+    X, y = _check_X_y(X, y, estimator, reset)
+    weights = check_weights(sample_weight, len(X), may_be_zero=chunk)
     if environments is not None:
         _refuse_continuous(y)
         environments = as_labels(environments, "environments", len(X))
@@ -85,7 +86,7 @@ def check_rows(
         environments = None if environments is None else environments[kept]
     classes, class_codes = encode_labels(y, "y")
     if np.any(class_codes == UNKNOWN):
-        raise ValueError("y has missing labels (None or NaN): drop those rows before fitting.")
+        raise ValueError(MISSING_LABELS)
     environment_labels, environment_codes = encode_environments(environments, len(X))
     return Rows(
         X=X,
@@ -96,6 +97,23 @@ def check_rows(
         environment_codes=environment_codes,
         sample_weight=weights,
     )
+
+
+def _check_X_y(
+    X: Any, y: Any, estimator: BaseEstimator | None, reset: bool
+) -> tuple[FloatArray, LabelArray]:
+    if getattr(getattr(y, "dtype", None), "kind", "") == "T" or np.ma.isMaskedArray(y):
+        y = as_labels(y, "y")
+    try:
+        if estimator is None:
+            X, y = check_X_y(X, y, dtype=FLOATS)
+        else:
+            X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
+    except TypeError:
+        if np.ndim(y) == 1 and _missing(as_labels(y, "y")).any():  # scikit-learn trips over NA
+            raise ValueError(MISSING_LABELS) from None
+        raise
+    return X, y
 
 
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
@@ -132,10 +150,14 @@ def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, Int
     return encode_labels(as_labels(environments, "environments", n_rows), "environments")
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Float64Array | None:
+def check_weights(
+    sample_weight: Any, n_rows: int, *, may_be_zero: bool = False
+) -> Float64Array | None:
     """Return the weights as float64, or None; refuse negative and all-zero ones."""
     if sample_weight is None:
         return None
+    if np.ma.isMaskedArray(sample_weight):
+        raise ValueError("sample_weight is a masked array: fill it, with 0 where a row is absent.")
     weights: Float64Array = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
@@ -147,7 +169,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Float64Array | None:
         raise ValueError(
             f"sample_weight has a negative value ({weights.min():g}): weights must be >= 0."
         )
-    if not weights.any():
+    if not weights.any() and not may_be_zero:
         raise ValueError("sample_weight is zero for every row: at least one must be positive.")
     return weights
 
@@ -212,6 +234,10 @@ def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
 
 def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
     """Return labels as an array of one dimension, of the length `n_rows` if that is given."""
+    if np.ma.isMaskedArray(values):
+        hidden = np.ma.getmaskarray(values)
+        values = np.ma.getdata(values).astype(object)
+        values[hidden] = None
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
@@ -270,4 +296,4 @@ def _one_type(known: LabelArray, name: str) -> LabelArray:
 
 
 def _number_or_type(value: Any) -> str:
-    return "number" if isinstance(value, Number) else type(value).__name__
+    return "number" if isinstance(value, Number | np.bool_) else type(value).__name__

@@ -320,8 +320,13 @@ _SCORES: Final[dict[str, Callable[[GroupScores], float]]] = {
 
 def _right(y_true: Any, y_pred: Any) -> Float64Array:
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
-    if (true.dtype.kind in "biuf") and predicted.dtype.kind in "US":
-        raise TypeError("y_true holds numbers and y_pred strings: compare labels of the same type.")
+    numbers = [labels.dtype.kind in "biuf" for labels in (true, predicted)]
+    strings = [labels.dtype.kind == "U" for labels in (true, predicted)]
+    if any(numbers) and any(strings):
+        raise TypeError(
+            "one of y_true and y_pred holds numbers, the other strings: compare labels of the same "
+            "type."
+        )
     if true.shape != predicted.shape or true.ndim != 1:
         raise ValueError(
             f"y_true has shape {true.shape} and y_pred {predicted.shape}: give one label per row."

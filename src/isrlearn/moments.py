@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from isrlearn._blocks import block_moments, blocks, rounding_error
+from isrlearn._blocks import block_moments, blocks, largest_values
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
 
@@ -49,8 +49,11 @@ class CellMoments:
         Weighted mean of each cell.
     scatters : ndarray of shape (m, d, d) or None
         :math:`\sum_i w_i (x_i - m)(x_i - m)^T` of each cell; None when only means are kept.
-    rounding : float
-        Size below which differences between rows are rounding errors.
+    largest : ndarray of shape (d,)
+        Largest absolute value in each column, and
+    precision : float
+        the relative rounding error of the coarsest rows: together they say which differences are
+        rounding errors only.
 
     Examples
     --------
@@ -75,7 +78,8 @@ class CellMoments:
     weights: Float64Array
     means: Float64Array
     scatters: Float64Array | None
-    rounding: float = 0.0
+    largest: Float64Array
+    precision: float
 
     # --- three ways in, one result
 
@@ -134,7 +138,8 @@ class CellMoments:
                 X = rows.X[block]
                 weights = None if rows.sample_weight is None else rows.sample_weight[block]
                 result._merge_cell(cell, len(block), *block_moments(X, weights, second_order))
-                result.rounding = max(result.rounding, rounding_error(X))
+                result.largest = np.maximum(result.largest, largest_values(X))
+        result.precision = float(np.finfo(rows.X.dtype).eps)
         result._refuse_overflow()
         return result
 
@@ -151,7 +156,7 @@ class CellMoments:
         CellMoments
             Itself.
         """
-        return self.update_checked(check_rows(X, y, environments, sample_weight))
+        return self.update_checked(check_rows(X, y, environments, sample_weight, chunk=True))
 
     def update_checked(self, rows: Rows) -> Self:
         """Add rows that `check_rows` has passed."""
@@ -176,6 +181,10 @@ class CellMoments:
         total._merge(other)
         return total
 
+    def __radd__(self, other: object) -> Self:
+        """Let ``sum`` begin with its zero."""
+        return self if other == 0 else NotImplemented
+
     # --- what stage 2 reads
 
     @property
@@ -197,9 +206,10 @@ class CellMoments:
         chosen = slice(None) if cells is None else cells
         return np.asarray(self._scatters()[chosen] / self.weights[chosen, None, None])
 
-    def total_variances(self) -> Float64Array:
-        """Return the trace of each cell's covariance, (m,)."""
-        return np.asarray(np.trace(self._scatters(), axis1=1, axis2=2) / self.weights)
+    def variances(self) -> Float64Array:
+        """Return the diagonal of each cell's covariance, (m, d)."""
+        diagonals = np.diagonal(self._scatters(), axis1=1, axis2=2)
+        return np.asarray(np.maximum(diagonals, 0) / self.weights[:, None])
 
     def centre(self) -> Float64Array:
         """Return the mean of the cell means, (d,): removal is relative to it."""
@@ -224,7 +234,8 @@ class CellMoments:
             weights=self.weights[kept],
             means=self.means[kept],
             scatters=None if self.scatters is None else self.scatters[kept],
-            rounding=self.rounding,
+            largest=self.largest,
+            precision=self.precision,
         )
 
     # --- on disk
@@ -242,8 +253,9 @@ class CellMoments:
                 f"moments were saved with protocol {int(arrays['protocol'])}, and this version "
                 f"reads protocol {PROTOCOL}: use the version of isrlearn that saved them."
             )
-        values: dict[str, Any] = {f.name: arrays.get(f.name) for f in fields(cls)}
-        return cls(**{**values, "rounding": float(arrays["rounding"])})
+        names = {f.name for f in fields(cls)} & set(arrays)
+        values: dict[str, Any] = {name: np.array(arrays[name]) for name in names}
+        return cls(**{"scatters": None, **values, "precision": float(arrays["precision"])})
 
     def __repr__(self) -> str:
         n_cells = len(self.classes) * len(self.environments)
@@ -277,6 +289,8 @@ class CellMoments:
             weights=np.zeros(m),
             means=np.zeros((m, n_features)),
             scatters=np.zeros((m, n_features, n_features)) if second_order else None,
+            largest=np.zeros(n_features),
+            precision=0.0,
         )
 
     def _scatters(self) -> Float64Array:
@@ -301,7 +315,8 @@ class CellMoments:
         for i, cell in enumerate(np.searchsorted(mine, theirs)):
             scatter = None if other.scatters is None else other.scatters[i]
             self._merge_cell(cell, other.counts[i], other.weights[i], other.means[i], scatter)
-        self.rounding = max(self.rounding, other.rounding)
+        self.largest = np.maximum(self.largest, other.largest)
+        self.precision = max(self.precision, other.precision)
 
     def _merge_cell(
         self,

@@ -130,6 +130,8 @@ class LinearGaussian:
             weights=weights,
             means=signs[:, None] * np.tile(means, (2, 1)),
             scatters=weights[:, None, None] * np.tile(covariances, (2, 1, 1)),
+            largest=np.abs(means).max(axis=0),
+            precision=float(np.finfo(np.float64).eps),
         )
 
     def optimal_invariant_predictor(self) -> tuple[Float64Array, float]:
