@@ -509,3 +509,14 @@ def test_weights_of_any_size(factor, rows):
         scaled = clone(isr).fit(X, y, environments=e, sample_weight=np.full(len(X), factor))
         expected = clone(isr).fit(X, y, environments=e)
         np.testing.assert_allclose(scaled.transform(X), expected.transform(X), atol=1e-8)
+
+
+def test_a_cell_is_tiny_below_five_rows(rows):
+    X, y, e = rows
+    cell = np.flatnonzero((y == 1) & (e == 2))
+    for n, is_tiny in ((4, True), (5, False)):
+        kept = np.setdiff1d(np.arange(len(X)), cell[n:])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ISRMean().fit(X[kept], y[kept], environments=e[kept])
+        assert [w.category for w in caught] == [TinyCellWarning] * is_tiny

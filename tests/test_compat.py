@@ -15,6 +15,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from isrlearn import ISRClassifier, ISRCov, ISRMean
 from isrlearn.metrics import GroupScorer
@@ -168,3 +169,23 @@ def test_pandas_labels_with_missing_values(rows):
         isr = ISRMean(2).fit(X, y, environments=environments)
         assert isr.environments_.tolist() == [0, 1, 2, 3]
         np.testing.assert_allclose(isr.transform(X), expected.transform(X))
+
+
+def test_environments_are_requested_by_every_way_of_fitting():
+    with sklearn.config_context(enable_metadata_routing=True):
+        for isr in TRANSFORMERS:
+            requests = isr.get_metadata_routing()
+            assert requests.fit.requests["environments"] is True
+            assert requests.partial_fit.requests["environments"] is True
+        assert ISRClassifier().get_metadata_routing().fit.requests["environments"] is True
+
+
+def test_tags_are_those_of_the_head():
+    class BinaryOnly(LogisticRegression):
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.classifier_tags.multi_class = False
+            return tags
+
+    assert get_tags(ISRClassifier()).classifier_tags.multi_class
+    assert not get_tags(ISRClassifier(head=BinaryOnly())).classifier_tags.multi_class

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from isrlearn import CellMoments, _pairs
 from isrlearn._pairs import choose_pairs, pair_difference
-from isrlearn._rank import check_n_spurious, check_rank, mean_limit, n_identified
+from isrlearn._rank import check_n_spurious, check_rank, covariance_rounding, n_identified
 from isrlearn._recovery import subspace_from_covariances, subspace_from_means
 from isrlearn._spectra import flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
 from isrlearn.exceptions import EmptyCellWarning
@@ -154,7 +154,6 @@ def test_many_environments_are_capped_whatever_their_names(random):
 
 
 def test_limits():
-    assert mean_limit(np.array([0, 0, 0, 1, 1])) == 3
     assert n_identified(np.array([-1.0, 1e-3, 1e-17, 0.0]), np.zeros(3)) == 2
     assert n_identified(np.array([-1.0, 1e-3, 1e-4, 0.0]), np.array([0.1, 0.1, 0.0])) == 1
     assert check_rank(2, 2, 5, "") == 2
@@ -231,3 +230,11 @@ def test_the_spectrum_of_several_pairs_is_a_share(random):
     assert np.all((shares >= -1e-12) & (shares <= 1 + 1e-12))
     assert shares.sum() == pytest.approx(2)
     np.testing.assert_array_equal(subspace_from_covariances(moments, 0).spectrum, np.zeros(5))
+
+
+def test_products_are_not_averaged_out():
+    """However many rows there are, float32 products keep their relative error."""
+    eps = float(np.finfo(np.float32).eps)
+    spreads = np.array([1.0, 10.0])
+    error = covariance_rounding(np.eye(2), np.full(2, 50.0), spreads, eps, 10**14)
+    assert np.all(error >= eps * spreads**2)

@@ -5,17 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._typing import Float64Array, IntArray
+from isrlearn._typing import Float64Array
 
 FLOAT64_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
-
-
-def mean_limit(class_index: IntArray) -> int:
-    r"""Return the most directions that cell means identify.
-
-    E environments of a class give E - 1 contrasts: :math:`\sum_c (E_c - 1)` over the classes.
-    """
-    return len(class_index) - len(np.unique(class_index))
 
 
 def n_identified(values: Float64Array, rounding: Float64Array) -> int:

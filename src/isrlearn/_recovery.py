@@ -10,7 +10,6 @@ from isrlearn._rank import (
     check_n_spurious,
     check_rank,
     covariance_rounding,
-    mean_limit,
     mean_rounding,
     n_identified,
 )
@@ -45,12 +44,11 @@ def subspace_from_means(
     """
     n_spurious = check_n_spurious(n_spurious)
     cells = comparable(moments, condition_on)
-    as_in_paper = condition_on is not None and len(class_positions(moments, condition_on)) == 1
+    as_in_paper = len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
-    identified = min(_n_spanned(cells), mean_limit(cells.class_index))
     where = f"the means of {len(cells.environments)} environments"
-    check_rank(n_spurious, identified, cells.n_features, where)
+    check_rank(n_spurious, _n_spanned(cells), cells.n_features, where)
     return _removal(spectrum, n_spurious, moments, scale)
 
 
@@ -97,7 +95,10 @@ def subspace_from_covariances(
 
 
 def _n_spanned(cells: CellMoments) -> int:
-    """Return how many directions the means span, which no weights can change."""
+    r"""Return how many directions the means span: at most :math:`\sum_c (E_c - 1)`.
+
+    Every environment counts once, since weights cannot change what is spanned.
+    """
     every = np.ones(len(cells.means))
     values, vectors = mean_spectrum(mean_contrasts(cells.means, every, cells.class_index))
     rounding = mean_rounding(vectors, cells.largest, cells.precision, cells.counts.min())
