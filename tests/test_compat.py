@@ -28,7 +28,7 @@ every_transformer = pytest.mark.parametrize("isr", TRANSFORMERS, ids=str)
 @pytest.fixture
 def rows(random):
     """Three classes, four environments, labels and environments as strings."""
-    X, y, e = draw_rows(random.integers(2**31), n_classes=3, n_environments=4)
+    X, y, e = draw_rows(random.integers(2**31), n_classes=3, n_environments=4, per_cell=60)
     return X, np.array(["low", "mid", "top"])[y], np.array(["a", "b", "c", "d"])[e]
 
 

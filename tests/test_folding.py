@@ -81,7 +81,7 @@ def test_fold_of_a_regressor_keeps_its_shapes(random, head):
 
 
 def test_fold_of_classifier_nested_pipeline_and_search(random):
-    X, y, e = draw_rows(random.integers(2**31), n_features=7)
+    X, y, e = draw_rows(random.integers(2**31), n_features=7, per_cell=80)
     clf = ISRClassifier(ISRMean(2), LogisticRegression(max_iter=5000))
     pipe = make_pipeline(StandardScaler(), clf).fit(X, y, isrclassifier__environments=e)
     weight, bias = fold(pipe)
