@@ -82,8 +82,8 @@ def check_n_spurious(n_spurious: Any) -> int:
     return int(n_spurious)
 
 
-def check_rank(n_spurious: int, identified: int, n_features: int, where: str) -> int:
-    """Return `n_spurious` if the data identify as many directions and one stays.
+def check_rank(n_spurious: int, identified: int, n_features: int, where: str) -> None:
+    """Raise an error unless the data identify `n_spurious` directions and one more stays.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def check_rank(n_spurious: int, identified: int, n_features: int, where: str) ->
     """
     most = min(identified, n_features - 1)
     if n_spurious <= most:
-        return n_spurious
+        return
     if identified == 0:
         raise ValueError(
             f"n_spurious={n_spurious}, but no direction is identified: {where} do not differ given "

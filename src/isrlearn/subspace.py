@@ -112,10 +112,9 @@ class Subspace:
         return cls(directions, directions, centre, spectrum, scale)
 
     @classmethod
-    def nothing(cls, n_features: int, *, spectrum: Float64Array | None = None) -> Self:
+    def nothing(cls, n_features: int) -> Self:
         """Return the subspace {0}: projecting changes nothing."""
-        none = np.empty((0, n_features))
-        return cls.orthogonal(none, centre=np.zeros(n_features), spectrum=spectrum)
+        return cls.orthogonal(np.empty((0, n_features)), centre=np.zeros(n_features))
 
     @property
     def rank(self) -> int:
