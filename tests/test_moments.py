@@ -170,6 +170,9 @@ def test_sum_adds_moments(random):
     X, y, e = draw_rows(random.integers(2**31))
     m = CellMoments.from_rows(X, y, e)
     np.testing.assert_array_equal(sum([m, m]).weights, 2 * m.weights)
+    before = m.weights.copy()
+    sum([m]).update(X, y, e)
+    np.testing.assert_array_equal(m.weights, before)
 
 
 def test_moments_read_back_are_their_own(random):

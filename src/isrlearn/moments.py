@@ -5,8 +5,8 @@ from several machines.
 
 The target enters only through the cells. Regression will condition on a general
 :math:`\varphi(y)`: per environment the Gram matrix of :math:`\varphi`, the coefficients of X on it
-and the residual scatter. One-hot :math:`\varphi` gives the weights, means and scatters kept here,
-and stage 2 sees a target through the rows of `isrlearn._spectra.mean_contrasts` only.
+and the residual scatter. One-hot :math:`\varphi` gives the weights, means and scatters kept here;
+stage 2 works on contrasts of means and on covariances, whichever way they were conditioned.
 """
 
 from dataclasses import dataclass, fields
@@ -182,8 +182,10 @@ class CellMoments:
         return total
 
     def __radd__(self, other: object) -> Self:
-        """Let ``sum`` begin with its zero."""
-        return self if other == 0 else NotImplemented
+        """Let ``sum`` begin with its zero; the result is a copy, safe to update."""
+        if other != 0:
+            return NotImplemented
+        return self + self.empty(self.n_features, second_order=self.scatters is not None)
 
     # --- what stage 2 reads
 
