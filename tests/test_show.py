@@ -21,18 +21,34 @@ def isrlearn(*arguments, cwd):
     )
 
 
+def worst_groups(table):
+    """Read the third figure of each row of the printed table."""
+    pattern = r"│ (.*?) │.*?│.*?│\s+([\d.]+) │"
+    return {m[1].strip(): float(m[2]) for m in re.finditer(pattern, table)}
+
+
 def test_demo_prints_the_table_and_writes_the_picture(tmp_path):
     run = isrlearn("demo", "--out", "new/folder", "--seed", "3", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    rows = {
-        m[1].strip(): float(m[2])
-        for m in re.finditer(r"│ (.*?) │.*?│.*?│\s+([\d.]+) │", run.stdout)
-    }
+    rows = worst_groups(run.stdout)
     assert rows["ISR-Mean"] > rows["ERM"] + 0.1
     picture = tmp_path / "new/folder/before-after.png"
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert "Picture:" in run.stdout
     assert [p.name for p in picture.parent.iterdir()] == ["before-after.png"]
+
+
+def test_the_rivals_in_the_readme_are_those_of_the_demo(tmp_path):
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    claim = re.search(r"worst group of ([\d.]+), removal alone ([\d.]+), both ([\d.]+)\.", text)
+    run = isrlearn("demo", "--out", "demo", cwd=tmp_path)
+    rows = worst_groups(run.stdout)
+    names = ("ERM, reweighted", "ISR-Mean", "ISR-Mean, reweighted")
+    assert [float(figure) for figure in claim.groups()] == [rows[name] for name in names]
+    other = worst_groups(isrlearn("demo", "--out", "other", "--seed", "2", cwd=tmp_path).stdout)
+    assert (rows["ISR-Mean"] < rows["ERM, reweighted"]) != (
+        other["ISR-Mean"] < other["ERM, reweighted"]
+    )
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):
