@@ -254,7 +254,11 @@ def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
 def _not_one_dimensional(array: LabelArray, name: str) -> str:
     if array.ndim == 0:
         return f"{name}={array.item()!r} is one value: give one label per row, such as a column."
-    way_out = "join several attributes into one label" if array.shape[1] > 1 else "pass .ravel()"
+    way_out = (
+        "join several attributes into one label"
+        if array.shape[1] > 1
+        else "pass the column itself, or .ravel() of an array"
+    )
     return (
         f"{name} has shape {array.shape}, expected one label per row in one dimension: {way_out}."
     )
