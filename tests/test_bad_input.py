@@ -11,13 +11,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from isrlearn import CellMoments, ISRClassifier, ISRCov, ISRMean, fold
+from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean, fold
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning, TinyCellWarning
 
 ESTIMATORS = [
     ISRMean(),
     ISRCov(),
-    ISRClassifier(head=LogisticRegression(max_iter=5000)),
+    ISR(1),
+    ISRClassifier(ISR(1), LogisticRegression(max_iter=5000)),
     ISRClassifier(ISRCov(), RidgeClassifier(), group_weight="balanced"),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.base import clone
 
-from isrlearn import CellMoments, ISRClassifier, ISRCov, ISRMean
+from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean
 from isrlearn.datasets import make_linear_gaussian
 
 ESTIMATORS = [
@@ -18,6 +18,8 @@ ESTIMATORS = [
     ISRCov(2),
     ISRCov(1, condition_on=0, pairs=(0, 2)),
     ISRCov(2, pairs="distinct"),
+    ISR(2),
+    ISR(1, condition_on=1, scale=0.3),
 ]
 every_estimator = pytest.mark.parametrize("isr", ESTIMATORS, ids=str)
 shapes = st.fixed_dictionaries(

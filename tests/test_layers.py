@@ -12,8 +12,11 @@ LAYERS = [
     ["exceptions", "_typing", "_warnings"],
     ["_validation", "_blocks"],
     ["moments"],
-    ["_comparison", "_spectra", "_rank"],
-    ["subspace", "_pairs"],
+    ["_comparison", "_spectra", "_rank", "_conditioning", "_parts"],
+    ["subspace", "_pairs", "_frame"],
+    ["_joint", "_nulls"],
+    ["_rank_test", "_resampling"],
+    ["_search"],
     ["_recovery"],
     ["_base"],
     ["_transformers"],
@@ -61,6 +64,15 @@ def test_files_and_functions_stay_small(path):
 
 
 def test_kernels_import_neither_scikit_learn_nor_estimators():
-    for name in ("_blocks", "_spectra", "_rank"):
+    for name in (
+        "_blocks",
+        "_spectra",
+        "_rank",
+        "_conditioning",
+        "_frame",
+        "_joint",
+        "_nulls",
+        "_rank_test",
+    ):
         text = (SOURCE / f"{name}.py").read_text(encoding="utf-8")
         assert "sklearn" not in text

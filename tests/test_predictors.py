@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from isrlearn import ISRClassifier, ISRCov, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean
 from isrlearn._predictors import balanced_weights
 from isrlearn._validation import check_rows
 from isrlearn.datasets import load_colored_digits
@@ -251,7 +251,7 @@ def test_voting_heads_have_no_coefficients_of_their_decisions(rows):
 
 def test_a_default_part_may_be_named_and_tuned_at_once():
     clf = ISRClassifier(ISRCov()).set_params(isr=None, isr__n_spurious=2)
-    assert isinstance(clf.isr, ISRMean)
+    assert isinstance(clf.isr, ISR)
     assert clf.isr.n_spurious == 2
     clf = ISRClassifier()
     with pytest.raises(ValueError, match="Invalid parameter"):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isrlearn import ISRClassifier, ISRCov, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::isrlearn.exceptions.SingleEnvironmentWarning"),
@@ -22,6 +22,8 @@ ESTIMATORS = [
     ISRMean(reduced=True),
     ISRCov(),
     ISRCov(n_spurious=3, pairs="distinct"),
+    ISR(),
+    ISR(2, reduced=True),
     ISRClassifier(),
     ISRClassifier(ISRCov(2), RidgeClassifier(), group_weight="balanced"),
 ]
@@ -57,12 +59,26 @@ class ISRCovE(WithEnvironments, ISRCov):
     pass
 
 
+class ISRE(WithEnvironments, ISR):
+    pass
+
+
 class ISRClassifierE(WithEnvironments, ISRClassifier):
     pass
 
 
 # Scale 0.5: a direction found in noise may be the one that some check wants to learn from.
-WITH_ENVIRONMENTS = [ISRMeanE(), ISRCovE(), ISRClassifierE(ISRMean(scale=0.5))]
+WITH_ENVIRONMENTS = [
+    ISRMeanE(),
+    ISRMeanE("auto"),
+    ISRCovE(),
+    ISRCovE("auto"),
+    ISRE(),
+    ISRE(1),
+    ISRE(rank_test="moments"),
+    ISRClassifierE(ISRMean(scale=0.5)),
+    ISRClassifierE(ISR(scale=0.5)),
+]
 
 
 @parametrize_with_checks(

@@ -25,7 +25,7 @@ def test_one_class_is_pca_of_the_means(seed, E, d):
     """Algorithm 1, step II, by an independent implementation."""
     X, y, e = draw_rows(seed, n_environments=E, n_features=d)
     rank = min(E - 1, d - 1)
-    ours = subspace_from_means(CellMoments.from_rows(X, y, e), rank, condition_on=1)
+    ours = subspace_from_means(CellMoments.from_rows(X, y, e), rank, condition_on=1).subspace
     means = np.array([X[(y == 1) & (e == i)].mean(axis=0) for i in range(E)])
     pca = PCA(rank).fit(means)
     assert same_span(ours.directions, pca.components_)
@@ -35,7 +35,7 @@ def test_one_class_is_pca_of_the_means(seed, E, d):
 @given(seed=seeds)
 def test_pooled_means_are_the_between_scatter_of_manova(seed):
     X, y, e = draw_rows(seed, n_classes=3)
-    spectrum = subspace_from_means(CellMoments.from_rows(X, y, e), 2).spectrum
+    spectrum = subspace_from_means(CellMoments.from_rows(X, y, e), 2).subspace.spectrum
     H = np.zeros((5, 5))
     for c in range(3):
         for i in range(3):
@@ -49,7 +49,7 @@ def test_pooled_means_are_the_between_scatter_of_manova(seed):
 def test_a_pair_is_the_eigenvectors_of_its_covariance_difference(seed, classes):
     X, y, e = draw_rows(seed)
     moments = CellMoments.from_rows(X, y, e)
-    ours = subspace_from_covariances(moments, 2, condition_on=classes, pairs=(0, 2))
+    ours = subspace_from_covariances(moments, 2, condition_on=classes, pairs=(0, 2)).subspace
     delta, total = 0, 0
     for c in [0, 1] if classes in (None, [0, 1]) else [classes]:
         first, second = (X[(y == c) & (e == i)] for i in (0, 2))
@@ -147,7 +147,7 @@ def test_many_environments_are_capped_whatever_their_names(random):
         chosen = choose_pairs(CellMoments.from_rows(X, y, environments), "all")
         assert len(chosen) == 190
     a, b = (
-        subspace_from_covariances(CellMoments.from_rows(X, y, environments), 1)
+        subspace_from_covariances(CellMoments.from_rows(X, y, environments), 1).subspace
         for environments in (e, names[e])
     )
     assert a.angles_to(b).max() < 1e-6
@@ -157,8 +157,9 @@ def test_limits():
     assert n_identified(np.array([-1.0, 1e-3, 1e-17, 0.0]), np.zeros(3)) == 2
     assert n_identified(np.array([-1.0, 1e-3, 1e-4, 0.0]), np.array([0.1, 0.1, 0.0])) == 1
     check_rank(2, 2, 5, "")
-    assert check_n_spurious(np.int64(3)) == 3
-    for bad in (-1, 1.0, "auto", True, None):
+    check_n_spurious(np.int64(3))
+    check_n_spurious("auto")
+    for bad in (-1, 1.0, "automatic", True, None):
         with pytest.raises(ValueError, match="n_spurious"):
             check_n_spurious(bad)
 
@@ -177,7 +178,7 @@ def test_a_pair_may_be_named_in_any_sequence(random):
     X, y, e = draw_rows(random.integers(2**31))
     moments = CellMoments.from_rows(X, y, e)
     a, b, c = (
-        subspace_from_covariances(moments, 1, pairs=pairs)
+        subspace_from_covariances(moments, 1, pairs=pairs).subspace
         for pairs in ((0, 2), [2, 0], np.array([0, 2]))
     )
     assert max(a.angles_to(b).max(), a.angles_to(c).max()) < 1e-7
@@ -192,7 +193,7 @@ def test_signs_do_not_hang_on_the_last_bit(random):
         for _ in range(30):
             order = random.permutation(len(X))
             moments = CellMoments.from_rows(X[order], y[order], e[order])
-            signs.add(tuple(np.sign(find(moments, 1).directions[0, :2])))
+            signs.add(tuple(np.sign(find(moments, 1).subspace.directions[0, :2])))
         assert len(signs) == 1
 
 
@@ -200,7 +201,7 @@ def test_the_limit_of_means_is_counted_over_classes(random):
     """Three classes in two environments: three contrasts, however many features."""
     X, y, e = draw_rows(random.integers(2**31), n_classes=3, n_environments=2, n_features=9)
     moments = CellMoments.from_rows(X, y, e)
-    assert subspace_from_means(moments, 3).rank == 3
+    assert subspace_from_means(moments, 3).subspace.rank == 3
     with pytest.raises(ValueError, match="at most 3, .*means of 2 environments"):
         subspace_from_means(moments, 4)
 
@@ -214,7 +215,7 @@ def test_one_class_is_unpooled_only_on_request(random):
         X[kept & (sizes > 0)], y[kept & (sizes > 0)], e[kept & (sizes > 0)]
     )
     with pytest.warns(EmptyCellWarning):
-        pooled = subspace_from_means(moments, 1)
+        pooled = subspace_from_means(moments, 1).subspace
     alone = CellMoments.from_rows(*(a[(y == 0) & (sizes > 0)] for a in (X, y, e)))
     H = np.zeros((5, 5))
     centre = np.average(alone.means, axis=0, weights=alone.weights)
@@ -226,10 +227,11 @@ def test_one_class_is_unpooled_only_on_request(random):
 def test_the_spectrum_of_several_pairs_is_a_share(random):
     X, y, e = draw_rows(random.integers(2**31))
     moments = CellMoments.from_rows(X, y, e)
-    shares = subspace_from_covariances(moments, 2).spectrum
+    shares = subspace_from_covariances(moments, 2).subspace.spectrum
     assert np.all((shares >= -1e-12) & (shares <= 1 + 1e-12))
     assert shares.sum() == pytest.approx(2)
-    np.testing.assert_array_equal(subspace_from_covariances(moments, 0).spectrum, np.zeros(5))
+    nothing = subspace_from_covariances(moments, 0).subspace
+    np.testing.assert_array_equal(nothing.spectrum, np.zeros(5))
 
 
 def test_products_are_not_averaged_out():

@@ -50,7 +50,9 @@ def assert_optimal_invariant(weight, model):
 def test_theorem_isr_mean(random, d_c, d_s, condition_on):
     for E in (d_s + 1, d_s + 4):
         model = model_of(random, d_c, d_s, E, sigma_e=0.7)  # equal sigma_e: means are enough
-        subspace = subspace_from_means(model.population_moments(), d_s, condition_on=condition_on)
+        subspace = subspace_from_means(
+            model.population_moments(), d_s, condition_on=condition_on
+        ).subspace
         assert_recovers(subspace, model, d_s)
         assert_optimal_invariant(head_on_kept(subspace, model), model)
 
@@ -62,7 +64,9 @@ def test_theorem_isr_cov(random, d_c, d_s, E, condition_on):
     model = model_of(random, d_c, d_s, E, mu_e=random.normal(size=d_s))  # equal mu_e
     moments = model.population_moments(n_per_environment=10**12)  # so that all pairs are distinct
     for pairs in ("all", "distinct", (0, 1)):
-        subspace = subspace_from_covariances(moments, d_s, condition_on=condition_on, pairs=pairs)
+        subspace = subspace_from_covariances(
+            moments, d_s, condition_on=condition_on, pairs=pairs
+        ).subspace
         assert_recovers(subspace, model, d_s)
         assert_optimal_invariant(head_on_kept(subspace, model), model)
 
@@ -75,7 +79,7 @@ def test_isr_mean_needs_one_environment_more_than_directions(random, d_c, d_s, c
     with pytest.raises(ValueError, match=f"n_spurious={d_s} .* at most {d_s - 1},"):
         subspace_from_means(moments, d_s, condition_on=condition_on)
     # What is identified is right, but it is not all of span(B).
-    subspace = subspace_from_means(moments, d_s - 1, condition_on=condition_on)
+    subspace = subspace_from_means(moments, d_s - 1, condition_on=condition_on).subspace
     assert np.abs(null_space(model.B.T).T @ subspace.directions.T).max() < 1e-9
     assert np.abs(subspace.kept @ model.B).max() > 1e-3
 
@@ -96,7 +100,7 @@ def test_pairs_with_equal_variances_do_not_spoil_the_flag_mean(random):
     """Assumption 2 asks for one pair that differs; the others must not add noise."""
     model = model_of(random, 4, 3, 5, sigma_e=[1, 1, 1, 1, 1.5])
     for pairs in ("all", "distinct"):
-        subspace = subspace_from_covariances(model.population_moments(), 3, pairs=pairs)
+        subspace = subspace_from_covariances(model.population_moments(), 3, pairs=pairs).subspace
         assert_recovers(subspace, model, 3)
 
 

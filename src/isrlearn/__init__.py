@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from isrlearn import datasets, exceptions, metrics, moments, plots, subspace
     from isrlearn._folding import fold, repair_head
     from isrlearn._predictors import ISRClassifier
-    from isrlearn._transformers import ISRCov, ISRMean
+    from isrlearn._rank_test import RankChoice, RankStep
+    from isrlearn._transformers import ISR, ISRCov, ISRMean
     from isrlearn.moments import CellMoments
     from isrlearn.subspace import Subspace
 
@@ -22,9 +23,12 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "CellMoments": "isrlearn.moments",
+    "ISR": "isrlearn._transformers",
     "ISRClassifier": "isrlearn._predictors",
     "ISRCov": "isrlearn._transformers",
     "ISRMean": "isrlearn._transformers",
+    "RankChoice": "isrlearn._rank_test",
+    "RankStep": "isrlearn._rank_test",
     "Subspace": "isrlearn.subspace",
     "fold": "isrlearn._folding",
     "repair_head": "isrlearn._folding",
@@ -39,9 +43,12 @@ _SUBMODULES = {"datasets", "exceptions", "metrics", "moments", "plots", "subspac
 
 __all__ = [
     "CellMoments",
+    "ISR",
     "ISRClassifier",
     "ISRCov",
     "ISRMean",
+    "RankChoice",
+    "RankStep",
     "Subspace",
     "__version__",
     "datasets",

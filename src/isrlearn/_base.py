@@ -6,10 +6,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._rank import check_n_spurious
+from isrlearn._parts import PartMoments
+from isrlearn._rank import check_n_spurious, check_search
+from isrlearn._rank_test import RankChoice
+from isrlearn._search import Found, Search, part_nulls, row_nulls
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_features, check_rows, check_scale
 from isrlearn._warnings import warn_user
@@ -49,16 +52,25 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     __metadata_request__fit: ClassVar = {"environments": True}
     __metadata_request__partial_fit: ClassVar = {"environments": True}
 
-    _second_order: ClassVar[bool]
     _environments_given: bool
-    _subspace: Subspace | None  # None: to be found from the moments when asked for
-    n_spurious: int
+    _found: Found | None  # None: to be found from the moments when asked for
+    _parts: PartMoments | None  # what a stream keeps for the rank test
+    n_spurious: Any
+    alpha: float
+    rank_test: str
+    n_permutations: int
+    random_state: Any
     scale: float
     reduced: bool
 
     @abstractmethod
-    def _recover(self, moments: CellMoments) -> Subspace:
+    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
         """Return the subspace of moments with at least one known environment."""
+
+    @property
+    def _second_order(self) -> bool:
+        """Whether the moments need scatters."""
+        return True
 
     def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
         """Find the spurious subspace.
@@ -89,8 +101,13 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     def _fit_rows(self, rows: Rows, environments_given: bool) -> Self:
         """Find the spurious subspace of rows that `check_rows` has passed."""
         self._environments_given = environments_given
-        moments = CellMoments.from_checked(rows, second_order=self._second_order)
-        self._subspace = self._find_subspace(moments)
+        self._parts = None
+        if self._automatic and self.rank_test == "moments":
+            self._parts = PartMoments.empty(rows.X.shape[1]).update_checked(rows)
+            moments = self._parts.total()
+        else:
+            moments = CellMoments.from_checked(rows, second_order=self._second_order)
+        self._found = self._find(moments, rows)
         self.moments_ = moments
         return self
 
@@ -100,7 +117,8 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """Add rows. The subspace is found when it is next asked for, from all rows so far.
 
         The result is that of one `fit` on all rows; a chunk need not have all classes or
-        environments.
+        environments. With ``n_spurious="auto"`` the rank is tested as by ``rank_test="moments"``,
+        whatever is set: rows that are gone cannot be permuted.
 
         Parameters
         ----------
@@ -116,14 +134,23 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         rows = check_rows(
             X, y, environments, sample_weight, estimator=self, reset=first, chunk=True
         )
+        self._add(rows, first)
+        self._environments_given |= environments is not None
+        self._found = None
+        return self
+
+    def _add(self, rows: Rows, first: bool) -> None:
         if first:
-            self.moments_ = CellMoments.from_checked(rows, second_order=self._second_order)
             self._environments_given = False
+            self._parts = PartMoments.empty(rows.X.shape[1]) if self._automatic else None
+        if self._automatic:
+            if self._parts is None:  # fitted at once before: all these rows are one part
+                self._parts = PartMoments.beginning_with(self.moments_)
+            self.moments_ = self._parts.update_checked(rows).total()
+        elif first:
+            self.moments_ = CellMoments.from_checked(rows, second_order=self._second_order)
         else:
             self.moments_.update_checked(rows)
-        self._environments_given |= environments is not None
-        self._subspace = None
-        return self
 
     def transform(self, X: Any) -> FloatArray:
         """Remove the spurious subspace.
@@ -187,14 +214,22 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     @property
     def subspace_(self) -> Subspace:
         """The spurious subspace, a frozen `Subspace`."""
+        return self._result().subspace
+
+    @property
+    def rank_choice_(self) -> RankChoice | None:
+        """How the rank was chosen: the tests and their p-values; None if it was given."""
+        return self._result().choice
+
+    def _result(self) -> Found:
         check_is_fitted(self, "moments_")
-        if self._subspace is None:
+        if self._found is None:
             try:
-                self._subspace = self._find_subspace(self.moments_)
+                self._found = self._find(self.moments_, None)
             except ValueError as error:
                 # Also an AttributeError, so that hasattr and reprs work in the midst of a stream.
                 raise NotFittedError(f"the rows so far do not give a subspace: {error}") from error
-        return self._subspace
+        return self._found
 
     @property
     def classes_(self) -> LabelArray:
@@ -217,6 +252,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     def _check_parameters(self) -> None:
         """Raise an error if a parameter has a value that it cannot have."""
         check_n_spurious(self.n_spurious)
+        check_search(self.alpha, self.rank_test, self.n_permutations)
         if not isinstance(self.reduced, bool | np.bool_):
             raise ValueError(f"reduced={self.reduced!r} must be True or False.")
         if check_scale(self.scale) != 0 and self.reduced:
@@ -225,7 +261,12 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "meaning: use scale=0, or reduced=False to shrink them."
             )
 
-    def _find_subspace(self, moments: CellMoments) -> Subspace:
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.n_spurious, str)
+
+    def _find(self, moments: CellMoments, rows: Rows | None) -> Found:
+        """Find the subspace; `rows` are there to be permuted, None where they are gone."""
         if len(moments.classes) < 2:
             raise ValueError(
                 f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
@@ -236,13 +277,22 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "environments has no known value: all are None or NaN. Give the environment of "
                 "some rows, or leave the argument out to remove nothing."
             )
+        nothing = Found(Subspace.nothing(moments.n_features), None)
         if len(moments.environments) == 0:
             warn_user(
                 f"{type(self).__name__} was fitted without environments: nothing can be seen to "
                 "differ, so nothing is removed. Pass environments= to fit.",
                 SingleEnvironmentWarning,
             )
-            return Subspace.nothing(moments.n_features)
-        if self.n_spurious == 0:
-            return Subspace.nothing(moments.n_features)  # asked for nothing: nothing to compare
-        return self._recover(moments)
+            return nothing
+        if not self._automatic and self.n_spurious == 0:
+            return nothing  # asked for nothing: nothing to compare
+        return self._recover(moments, self._search(rows) if self._automatic else self.n_spurious)
+
+    def _search(self, rows: Rows | None) -> Search:
+        if self._parts is not None:
+            nulls = part_nulls(self._parts)
+        elif rows is not None:
+            nulls = row_nulls(rows)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return Search(nulls, self.alpha, self.n_permutations, np.random.default_rng(seed))

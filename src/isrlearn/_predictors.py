@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from isrlearn._base import ISRTransformer, SubspaceAttributes
 from isrlearn._folding import fold
-from isrlearn._transformers import ISRMean
+from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_features, check_rows
 from isrlearn.subspace import Subspace
@@ -34,7 +34,7 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     isr : transformer, default=None
-        `ISRMean` or `ISRCov`, not fitted; None is ``ISRMean(n_spurious=1)``.
+        `ISR`, `ISRMean` or `ISRCov`, not fitted; None is ``ISR()``.
     head : classifier, default=None
         Fitted on the rows without their spurious part; None is ``LogisticRegression()``.
     group_weight : {None, "balanced"}, default=None
@@ -220,7 +220,7 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name, default in (("isr", ISRMean), ("head", LogisticRegression)):
+        for name, default in (("isr", ISR), ("head", LogisticRegression)):
             # A parameter of a part that is left to its default: write the default out first.
             nested = any(key.startswith(f"{name}__") for key in params)
             if nested and params.get(name, getattr(self, name)) is None:
@@ -228,7 +228,7 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         return super().set_params(**params)
 
     def _isr_or_default(self) -> ISRTransformer:
-        return ISRMean() if self.isr is None else self.isr
+        return ISR() if self.isr is None else self.isr
 
     def _head_or_default(self) -> Any:
         return LogisticRegression() if self.head is None else self.head
@@ -237,8 +237,8 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         isr, head = self._isr_or_default(), self._head_or_default()
         if not isinstance(isr, ISRTransformer):
             raise TypeError(
-                f"isr={isr!r} is not an ISR transformer: give ISRMean() or ISRCov(), and put other "
-                "steps before the ISRClassifier in a Pipeline."
+                f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov(), "
+                "and put other steps before the ISRClassifier in a Pipeline."
             )
         if isinstance(head, type) or not is_classifier(head):
             raise TypeError(

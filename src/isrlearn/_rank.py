@@ -1,12 +1,15 @@
 """How many directions to remove, and how many the data identify at most."""
 
-from numbers import Integral
+import math
+from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
 
 from isrlearn._typing import Float64Array
 
+AUTO: Final = "auto"
+RANK_TESTS: Final = ("permutation", "moments")
 FLOAT64_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
@@ -75,11 +78,30 @@ def covariance_rounding(
     return np.asarray((2 * q * s + q**2) / np.sqrt(n_rows) + products)
 
 
-def check_n_spurious(n_spurious: Any) -> int:
-    """Return `n_spurious` as an int >= 0."""
+def check_n_spurious(n_spurious: Any) -> None:
+    """Raise an error unless `n_spurious` is an integer >= 0 or "auto"."""
+    if isinstance(n_spurious, str) and n_spurious == AUTO:
+        return
     if isinstance(n_spurious, bool) or not isinstance(n_spurious, Integral) or n_spurious < 0:
-        raise ValueError(f"n_spurious={n_spurious!r} must be an integer >= 0.")
-    return int(n_spurious)
+        raise ValueError(f"n_spurious={n_spurious!r} must be an integer >= 0 or 'auto'.")
+
+
+def check_search(alpha: Any, rank_test: Any, n_permutations: Any) -> None:
+    """Raise an error unless the parameters of the rank test make sense together."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | Real):
+        raise ValueError(f"alpha={alpha!r} must be a number between 0 and 1, such as 0.01.")
+    if not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha={alpha!r} must be a number between 0 and 1, such as 0.01.")
+    if not isinstance(rank_test, str) or rank_test not in RANK_TESTS:
+        raise ValueError(f"rank_test={rank_test!r} must be one of {RANK_TESTS}.")
+    least = math.ceil(1 / float(alpha)) - 1
+    if isinstance(n_permutations, bool) or not isinstance(n_permutations, Integral):
+        raise ValueError(f"n_permutations={n_permutations!r} must be an integer.")
+    if n_permutations < least:
+        raise ValueError(
+            f"n_permutations={n_permutations} cannot give a p-value of alpha={alpha:g}: use at "
+            f"least {least}, or a larger alpha."
+        )
 
 
 def check_rank(n_spurious: int, identified: int, n_features: int, where: str) -> None:

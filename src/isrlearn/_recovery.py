@@ -5,61 +5,67 @@ from typing import Any
 import numpy as np
 
 from isrlearn._comparison import class_positions, comparable
+from isrlearn._conditioning import given_classes
 from isrlearn._pairs import Pair, choose_pairs, pair_difference
-from isrlearn._rank import (
-    check_n_spurious,
-    check_rank,
-    covariance_rounding,
-    mean_rounding,
-    n_identified,
-)
+from isrlearn._rank import check_rank, covariance_rounding, mean_rounding, n_identified
+from isrlearn._search import Found, Search, find_rank, joint_subspace
 from isrlearn._spectra import Spectrum, flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
 
 
 def subspace_from_means(
-    moments: CellMoments, n_spurious: int, *, condition_on: Any = None, scale: float = 0.0
-) -> Subspace:
+    moments: CellMoments,
+    n_spurious: int | Search,
+    *,
+    condition_on: Any = None,
+    scale: float = 0.0,
+) -> Found:
     r"""ISR-Mean (Algorithm 1, steps I to III): directions in which class means differ.
 
     Needs Assumption 1 (environment means in general position) and :math:`E \ge d_s + 1`; it needs
-    nothing of the covariances.
+    nothing of the covariances unless the rank is to be found.
 
     Parameters
     ----------
     moments : CellMoments
-        Means are enough.
-    n_spurious : int
-        Directions to remove, at most :math:`\sum_c (E_c - 1)`.
+        Means are enough for a given rank.
+    n_spurious : int or Search
+        Directions to remove, at most :math:`\sum_c (E_c - 1)`, or how to find their number.
     condition_on : label or sequence of labels, default=None
         Classes to use. With one class every environment counts once, as in the paper; with several
         the cells are pooled with their weights. None uses all.
     scale : float, default=0.0
         What is left of the removed part.
-
-    Returns
-    -------
-    Subspace
     """
-    n_spurious = check_n_spurious(n_spurious)
     cells = comparable(moments, condition_on)
     as_in_paper = len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
+    identified = _n_spanned(cells)
+    if isinstance(n_spurious, Search):
+        choice = find_rank(
+            cells,
+            given_classes(cells),
+            n_spurious,
+            lambda rank: spectrum.vectors[:rank],
+            most=min(identified, cells.n_features - 1),
+            orders="means",
+        )
+        return Found(_removal(spectrum, choice.rank, moments, scale), choice)
     where = f"the means of {len(cells.environments)} environments"
-    check_rank(n_spurious, _n_spanned(cells), cells.n_features, where)
-    return _removal(spectrum, n_spurious, moments, scale)
+    check_rank(n_spurious, identified, cells.n_features, where)
+    return Found(_removal(spectrum, n_spurious, moments, scale), None)
 
 
 def subspace_from_covariances(
     moments: CellMoments,
-    n_spurious: int,
+    n_spurious: int | Search,
     *,
     condition_on: Any = None,
     pairs: Any = "all",
     scale: float = 0.0,
-) -> Subspace:
+) -> Found:
     r"""ISR-Cov (Algorithm 2, steps I to III), made robust by the flag mean over pairs.
 
     Needs Assumption 2 (a pair of environments with different variances) and :math:`E \ge 2`; it
@@ -69,29 +75,67 @@ def subspace_from_covariances(
     ----------
     moments : CellMoments
         With scatters.
-    n_spurious : int
-        Directions to remove.
+    n_spurious : int or Search
+        Directions to remove, or how to find their number.
     condition_on : label or sequence of labels, default=None
         Classes to use; None pools all with their weights.
     pairs : {"all", "distinct"} or (environment, environment), default="all"
         Flag mean over all pairs, over those whose covariances differ significantly, or one pair.
     scale : float, default=0.0
         What is left of the removed part.
-
-    Returns
-    -------
-    Subspace
     """
-    n_spurious = check_n_spurious(n_spurious)
     cells = comparable(moments, condition_on, needs_spread=True)
     chosen = choose_pairs(cells, pairs)
-    spectra, found = zip(*(_leading(cells, pair, n_spurious) for pair in chosen), strict=True)
+    if isinstance(n_spurious, Search):
+        _, identified = _shared_by_pairs(cells, chosen, 0)
+        choice = find_rank(
+            cells,
+            given_classes(cells),
+            n_spurious,
+            lambda rank: _shared_by_pairs(cells, chosen, rank)[0].vectors[:rank],
+            most=min(identified, cells.n_features - 1),
+            orders="covariances",
+        )
+        spectrum, _ = _shared_by_pairs(cells, chosen, choice.rank)
+        return Found(_removal(spectrum, choice.rank, moments, scale), choice)
+    spectrum, identified = _shared_by_pairs(cells, chosen, n_spurious)
     where = f"the covariances of {len(cells.environments)} environments"
-    check_rank(n_spurious, max(found), cells.n_features, where)
+    check_rank(n_spurious, identified, cells.n_features, where)
+    return Found(_removal(spectrum, n_spurious, moments, scale), None)
+
+
+def subspace_from_both(
+    moments: CellMoments,
+    n_spurious: int | Search,
+    *,
+    condition_on: Any = None,
+    scale: float = 0.0,
+) -> Found:
+    """ISR: directions in which means or covariances differ, weighed by their noise.
+
+    Parameters
+    ----------
+    moments : CellMoments
+        With scatters.
+    n_spurious : int or Search
+        Directions to remove, or how to find their number.
+    condition_on : label or sequence of labels, default=None
+        Classes to use; None uses all.
+    scale : float, default=0.0
+        What is left of the removed part.
+    """
+    cells = comparable(moments, condition_on, needs_spread=True)
+    return joint_subspace(cells, given_classes(cells), moments.centre(), n_spurious, scale=scale)
+
+
+def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> tuple[Spectrum, int]:
+    """Return the flag mean of the leading directions of pairs, and how many the best identifies."""
+    spectra, found = zip(*(_leading(cells, pair, rank) for pair in pairs), strict=True)
+    if len(spectra) == 1:
+        return spectra[0], found[0]
     # A pair that differs in fewer directions would add an arbitrary basis of its null space.
-    bases = [s.vectors for s, n in zip(spectra, found, strict=True) if n >= n_spurious]
-    spectrum = spectra[0] if len(spectra) == 1 else flag_mean(bases)
-    return _removal(spectrum, n_spurious, moments, scale)
+    bases = [s.vectors for s, n in zip(spectra, found, strict=True) if n >= rank]
+    return flag_mean(bases or [spectra[0].vectors]), max(found)
 
 
 def _n_spanned(cells: CellMoments) -> int:

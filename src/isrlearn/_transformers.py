@@ -3,9 +3,10 @@
 from typing import Any
 
 from isrlearn._base import ISRTransformer
-from isrlearn._recovery import subspace_from_covariances, subspace_from_means
+from isrlearn._rank import AUTO
+from isrlearn._recovery import subspace_from_both, subspace_from_covariances, subspace_from_means
+from isrlearn._search import Found, Search
 from isrlearn.moments import CellMoments
-from isrlearn.subspace import Subspace
 
 
 class ISRMean(ISRTransformer):
@@ -18,9 +19,10 @@ class ISRMean(ISRTransformer):
 
     Parameters
     ----------
-    n_spurious : int, default=1
+    n_spurious : int or "auto", default=1
         Number of directions to remove. At most :math:`\sum_c (E_c - 1)`, where class c is seen in
-        :math:`E_c` environments. 0 removes and compares nothing.
+        :math:`E_c` environments. 0 removes and compares nothing. "auto": as many as a sequence of
+        tests finds different in mean.
     condition_on : label or sequence of labels, default=None
         Class or classes whose means are compared. None: all classes, pooled with their weights.
         One class: the paper's algorithm, each environment counting once.
@@ -29,6 +31,8 @@ class ISRMean(ISRTransformer):
     reduced : bool, default=False
         Return the paper's :math:`P'x`, with ``n_features - n_spurious`` columns, instead of
         projecting in the original coordinates.
+    alpha, rank_test, n_permutations, random_state
+        Of the tests when `n_spurious` is "auto"; see `ISR`.
 
     Attributes
     ----------
@@ -42,6 +46,8 @@ class ISRMean(ISRTransformer):
         Between-environment variance along each eigenvector, largest first.
     classes_, environments_ : ndarray
         Sorted labels.
+    rank_choice_ : RankChoice or None
+        The tests and their p-values when `n_spurious` is "auto".
     moments_ : CellMoments
         Sums that the result was computed from.
     n_features_in_ : int
@@ -69,24 +75,34 @@ class ISRMean(ISRTransformer):
     (333, 4)
     """
 
-    _second_order = False
-
     def __init__(
         self,
-        n_spurious: int = 1,
+        n_spurious: int | str = 1,
         *,
         condition_on: Any = None,
         scale: float = 0.0,
         reduced: bool = False,
+        alpha: float = 0.01,
+        rank_test: str = "permutation",
+        n_permutations: int = 149,
+        random_state: Any = None,
     ) -> None:
         self.n_spurious = n_spurious
         self.condition_on = condition_on
         self.scale = scale
         self.reduced = reduced
+        self.alpha = alpha
+        self.rank_test = rank_test
+        self.n_permutations = n_permutations
+        self.random_state = random_state
 
-    def _recover(self, moments: CellMoments) -> Subspace:
+    @property
+    def _second_order(self) -> bool:
+        return self._automatic  # the tests need the noise, a given rank only the means
+
+    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
         return subspace_from_means(
-            moments, self.n_spurious, condition_on=self.condition_on, scale=self.scale
+            moments, n_spurious, condition_on=self.condition_on, scale=self.scale
         )
 
 
@@ -100,8 +116,9 @@ class ISRCov(ISRTransformer):
 
     Parameters
     ----------
-    n_spurious : int, default=1
-        Number of directions to remove. 0 removes and compares nothing.
+    n_spurious : int or "auto", default=1
+        Number of directions to remove. 0 removes and compares nothing. "auto": as many as a
+        sequence of tests finds different in covariance.
     condition_on : label or sequence of labels, default=None
         Class or classes whose covariances are compared. None: all classes, pooled with their
         weights. One class: the paper's algorithm.
@@ -114,6 +131,8 @@ class ISRCov(ISRTransformer):
     reduced : bool, default=False
         Return the paper's :math:`P'x`, with ``n_features - n_spurious`` columns, instead of
         projecting in the original coordinates.
+    alpha, rank_test, n_permutations, random_state
+        Of the tests when `n_spurious` is "auto"; see `ISR`.
 
     Attributes
     ----------
@@ -128,6 +147,8 @@ class ISRCov(ISRTransformer):
         several: the share of the pairs that contain each direction, in [0, 1].
     classes_, environments_ : ndarray
         Sorted labels.
+    rank_choice_ : RankChoice or None
+        The tests and their p-values when `n_spurious` is "auto".
     moments_ : CellMoments
         Sums that the result was computed from.
     n_features_in_ : int
@@ -156,28 +177,133 @@ class ISRCov(ISRTransformer):
     (2, 5)
     """
 
-    _second_order = True
-
     def __init__(
         self,
-        n_spurious: int = 1,
+        n_spurious: int | str = 1,
         *,
         condition_on: Any = None,
         pairs: Any = "all",
         scale: float = 0.0,
         reduced: bool = False,
+        alpha: float = 0.01,
+        rank_test: str = "permutation",
+        n_permutations: int = 149,
+        random_state: Any = None,
     ) -> None:
         self.n_spurious = n_spurious
         self.condition_on = condition_on
         self.pairs = pairs
         self.scale = scale
         self.reduced = reduced
+        self.alpha = alpha
+        self.rank_test = rank_test
+        self.n_permutations = n_permutations
+        self.random_state = random_state
 
-    def _recover(self, moments: CellMoments) -> Subspace:
+    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
         return subspace_from_covariances(
             moments,
-            self.n_spurious,
+            n_spurious,
             condition_on=self.condition_on,
             pairs=self.pairs,
             scale=self.scale,
+        )
+
+
+class ISR(ISRTransformer):
+    r"""Remove the directions in which environments differ given the class; nothing to choose.
+
+    Means and covariances are compared together, in coordinates where all directions have
+    comparable noise, and a sequence of tests finds how many directions differ. So neither the
+    number of spurious directions nor the choice between `ISRMean` and `ISRCov` is left to the
+    user, and units of the features do not matter. The user guide has the derivation.
+
+    Parameters
+    ----------
+    n_spurious : "auto" or int, default="auto"
+        "auto": as many directions as the tests find. A number: so many. 0 removes and compares
+        nothing.
+    condition_on : label or sequence of labels, default=None
+        Class or classes whose moments are compared. None: all classes.
+    alpha : float, default=0.01
+        Level of each test. Where the environments do not differ, something is removed with
+        probability at most `alpha`; after all true directions, one too many with about the same.
+    rank_test : {"permutation", "moments"}, default="permutation"
+        "permutation": environments are permuted within each class; needs all rows. "moments":
+        parts of each cell are recombined; needs one pass and no rows afterwards. `partial_fit`
+        always uses the latter.
+    n_permutations : int, default=149
+        How many permutations; the same serve all steps.
+    scale : float, default=0.0
+        What is left of the spurious part, from 0 (removed) to 1 (untouched).
+    reduced : bool, default=False
+        Return ``n_features - n_spurious_`` columns instead of projecting in the original
+        coordinates.
+    random_state : int, RandomState or None, default=None
+        Source of the permutations. With a given `n_spurious` nothing is random.
+
+    Attributes
+    ----------
+    subspace_ : Subspace
+        What is removed, as a frozen object. The removal is oblique: along `directions`, by the
+        amount that the noise within cells does not explain.
+    n_spurious_ : int
+        Number of directions removed.
+    spurious_components_ : ndarray of shape (n_spurious_, n_features)
+        Orthonormal directions removed, the strongest first.
+    spectrum_ : ndarray of shape (n_features,)
+        Eigenvalues of the joint scatter of means and covariances, in units of noise.
+    rank_choice_ : RankChoice or None
+        The tests and their p-values; None if `n_spurious` was given.
+    classes_, environments_ : ndarray
+        Sorted labels.
+    moments_ : CellMoments
+        Sums that the result was computed from.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had them.
+
+    See Also
+    --------
+    ISRMean, ISRCov : The algorithms of the paper.
+    ISRClassifier : Removal and a linear head in one estimator.
+
+    Examples
+    --------
+    >>> from isrlearn import ISR
+    >>> from isrlearn.datasets import make_linear_gaussian
+    >>> model = make_linear_gaussian(n_environments=4, d_c=3, d_s=2, random_state=0)
+    >>> X, y, e = model.sample(2000, random_state=0)
+    >>> isr = ISR(random_state=0).fit(X, y, environments=e)
+    >>> isr.n_spurious_
+    2
+    >>> bool(isr.subspace_.angles_to(model.B.T).max() < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        n_spurious: int | str = AUTO,
+        *,
+        condition_on: Any = None,
+        scale: float = 0.0,
+        reduced: bool = False,
+        alpha: float = 0.01,
+        rank_test: str = "permutation",
+        n_permutations: int = 149,
+        random_state: Any = None,
+    ) -> None:
+        self.n_spurious = n_spurious
+        self.condition_on = condition_on
+        self.scale = scale
+        self.reduced = reduced
+        self.alpha = alpha
+        self.rank_test = rank_test
+        self.n_permutations = n_permutations
+        self.random_state = random_state
+
+    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
+        return subspace_from_both(
+            moments, n_spurious, condition_on=self.condition_on, scale=self.scale
         )

@@ -1,0 +1,104 @@
+r"""Coordinates in which every direction has comparable noise.
+
+An eigenvalue of the raw scatter says which feature has large units; in these coordinates it says by
+how many standard errors the environments differ.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import brentq
+
+from isrlearn._conditioning import Conditioned, degrees_of_freedom, mean_evidence
+from isrlearn._typing import Float64Array
+
+FEW_COORDINATES: Final = 20
+MOST_COORDINATES: Final = 50
+ROWS_PER_COORDINATE: Final = 10
+MOST_ENTRIES: Final = 250_000  # of all covariance differences together: E p^2
+SINGULAR: Final = 1e-10
+
+
+class Frame(NamedTuple):
+    """A linear map x -> z = x @ forward, with x = z @ backward on the span of the rows."""
+
+    forward: Float64Array
+    """(d, q)"""
+    backward: Float64Array
+    """(q, d)"""
+    n_leading: int
+    """p: the first p coordinates are those in which covariances are compared."""
+
+
+def noise_frame(cond: Conditioned) -> Frame:
+    r"""Return coordinates z in which the total covariance given the target is nearly white.
+
+    With :math:`T = Q\Lambda Q^T` that covariance on the correlation scale,
+    :math:`z = (\Lambda + \tau)^{-1/2} Q^T x`. Permuting environments within a class leaves T as it
+    is: a permutation test in these coordinates is exact.
+
+    With up to 20 features :math:`\tau = 0`, and whatever invertible map was applied to X makes no
+    difference. With many, full whitening would raise the noise of hundreds of weak directions to
+    the level of the strong ones. Then :math:`\tau` is such that the effective dimension
+    :math:`\sum_j \lambda_j/(\lambda_j + \tau)` is at most 50, and at most a tenth
+    of the number of rows: directions stronger than :math:`\tau` are whitened, weaker ones keep
+    their scale. Columns without variance and exact linear combinations of others are dropped.
+
+    Parameters
+    ----------
+    cond : Conditioned
+        Moments with covariances of all d features.
+    """
+    total = _total_covariance(cond)
+    scale = np.sqrt(np.diag(total))
+    scale[scale == 0] = 1.0
+    values, vectors = eigh(total / np.outer(scale, scale))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    used = values > SINGULAR * max(values[0], SINGULAR)
+    values, vectors = values[used], vectors[:, used]
+    most = _most_coordinates(cond)
+    root = np.sqrt(values + ridge(values, most))
+    return Frame(
+        forward=vectors / scale[:, None] / root,
+        backward=(vectors * scale[:, None] * root).T,
+        n_leading=min(len(values), most),
+    )
+
+
+def ridge(values: Float64Array, most: int) -> float:
+    r"""Return the least :math:`\tau \ge 0` with :math:`\sum_j \lambda_j/(\lambda_j+\tau) \le` most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ridge(np.ones(3), 5)
+    0.0
+    >>> round(ridge(np.ones(10), 5), 6)
+    1.0
+    """
+    if len(values) <= most:
+        return 0.0
+
+    def excess(tau: float) -> float:
+        return float(np.sum(values / (values + tau))) - most
+
+    return float(brentq(excess, 0.0, float(values.sum()), xtol=1e-12 * float(values[0])))
+
+
+def _total_covariance(cond: Conditioned) -> Float64Array:
+    """Return the covariance about the common relation to the target, all environments together."""
+    weights = cond.grams[:, 0, 0]
+    contrasts = mean_evidence(cond)
+    # Scatters, not covariances: their sum with that of the means is the same for all permutations.
+    freedom = degrees_of_freedom(weights, cond.grams.shape[-1])
+    within = np.tensordot(freedom, cond.covariances, axes=1)
+    return np.asarray((within + contrasts.T @ contrasts) / weights.sum())
+
+
+def _most_coordinates(cond: Conditioned) -> int:
+    n_rows = float(cond.grams[:, 0, 0].sum())
+    n_environments = len(np.unique(cond.environment))
+    by_memory = int(np.sqrt(MOST_ENTRIES / n_environments))
+    by_rows = max(FEW_COORDINATES, int(n_rows / ROWS_PER_COORDINATE))
+    return max(2, min(MOST_COORDINATES, by_memory, by_rows))

@@ -1,0 +1,169 @@
+r"""The joint estimate of the spurious subspace from means and covariances together.
+
+In coordinates with white noise the likelihood ratio of "environments do not differ given the
+target" is, to second order, :math:`|M|^2 + \sum_e |D_e|^2`: M stacks the differences of means,
+:math:`D_e` those of covariances, both in units of their noise. A subspace with basis U explains
+
+.. math:: L(U) = |MU|^2 + \sum_e \Big[\frac{(\mathrm{tr}\,U^T D_e U)^2}{r}
+          + \omega\,\big|U^T D_e U - \tfrac{\mathrm{tr}\,U^T D_e U}{r} I\big|^2\Big],
+
+and the estimate is the U of rank r that explains most. With :math:`\omega = 1` all of
+:math:`U^T D_e U` counts. In the paper's model all spurious directions change by one factor
+:math:`\sigma_e^2`, and then what deviates from its trace is noise alone: :math:`\omega` shrinks it
+as James and Stein would, by how much of it is more than noise.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from isrlearn._frame import Frame
+from isrlearn._typing import Float64Array
+
+SHRINKAGE: Final = 2.0  # above 1, since the directions were chosen for how much they deviate
+STEPS: Final = 50
+LEAST_NOISE: Final = 1e-8
+UNIDENTIFIED: Final = 1e-10  # relative singular value
+
+
+class Joint(NamedTuple):
+    """Evidence in one space of white noise, with maps from and to the frame."""
+
+    means: Float64Array
+    """(m, q')"""
+    covariances: Float64Array
+    """(E, q', q')"""
+    to_frame: Float64Array
+    """(q', q): a direction u of this space is ``u @ to_frame`` in the frame."""
+    from_frame: Float64Array
+    """(q, q'): coordinates of this space are ``z @ from_frame``."""
+
+
+def joint_space(
+    means: Float64Array, covariances: Float64Array, frame: Frame, n_rows: float
+) -> Joint:
+    r"""Whiten the evidence by the noise within cells.
+
+    The frame is white for the total covariance, which contains the differences of means. In it the
+    noise is :math:`I - M^TM/n`. Covariances are compared in the first p coordinates only, so the
+    space needed is these and the span of the differences of means: at most p + m dimensions.
+
+    Parameters
+    ----------
+    means : ndarray of shape (m, q)
+        Differences of means in the frame.
+    covariances : ndarray of shape (E, p, p)
+        Differences of covariances in its leading coordinates.
+    frame : Frame
+        Says p.
+    n_rows : float
+        Weight of all rows.
+    """
+    p = frame.n_leading
+    basis = _leading_and_span(means, p)
+    inside = means @ basis.T
+    noise, vectors = eigh(np.eye(len(basis)) - inside.T @ inside / n_rows)
+    root = np.sqrt(np.maximum(noise, LEAST_NOISE))
+    whiten, unwhiten = (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+    padded = np.zeros((len(covariances), len(basis), len(basis)))
+    padded[:, :p, :p] = covariances
+    return Joint(inside @ whiten, whiten @ padded @ whiten, unwhiten @ basis, basis.T @ whiten)
+
+
+def joint_values(joint: Joint) -> Float64Array:
+    r"""Return the eigenvalues of :math:`M^TM + \sum_e D_e^2`, descending."""
+    scatter = joint.means.T @ joint.means + _squares(joint.covariances)
+    return np.asarray(np.maximum(np.linalg.eigvalsh(scatter)[::-1], 0.0))
+
+
+def n_identified_jointly(values: Float64Array) -> int:
+    """Return how many directions differ by more than rounding errors."""
+    size = np.sqrt(values)
+    return int(np.sum(size > UNIDENTIFIED * max(size[0], UNIDENTIFIED)))
+
+
+def joint_directions(joint: Joint, rank: int) -> Float64Array:
+    """Return orthonormal rows (rank, q') that explain most, the strongest first.
+
+    Directions are found one by one inside what is left; then all are improved together: with the
+    others held, the best are the leading eigenvectors of a matrix.
+
+    Parameters
+    ----------
+    joint : Joint
+        The evidence.
+    rank : int
+        Number of directions.
+    """
+    found = _one_by_one(joint, rank)
+    for _ in range(STEPS):
+        better = eigh(_explained(joint, found))[1][:, ::-1][:, :rank].T
+        overlap = float(np.sum((better @ found.T) ** 2))
+        found = better
+        if overlap > rank - 1e-10:
+            break
+    return found
+
+
+def shrinkage(blocks: Float64Array) -> float:
+    r"""Return :math:`\omega` in [0, 1]: the credible part of what is not a common change.
+
+    Parameters
+    ----------
+    blocks : ndarray of shape (E, r, r)
+        :math:`U^T D_e U`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shrinkage(30 * np.stack([np.eye(3), -np.eye(3)]))  # all three change by one factor
+    0.0
+    >>> shrinkage(30 * np.stack([np.diag([1, 0, -1]), np.diag([-1, 0, 1])])) > 0.9
+    True
+    """
+    n_environments, r, _ = blocks.shape
+    trace = np.trace(blocks, axis1=1, axis2=2)
+    deviation = float(np.sum(blocks**2) - np.sum(trace**2) / r)
+    noise = (n_environments - 1) * (r * (r + 1) / 2 - 1)
+    if noise == 0:
+        return 1.0
+    return max(0.0, 1 - SHRINKAGE * noise / deviation) if deviation > noise else 0.0
+
+
+def _explained(joint: Joint, found: Float64Array) -> Float64Array:
+    """Return the matrix whose leading eigenvectors explain most, next to the directions found."""
+    halves = joint.covariances @ found.T
+    blocks = found @ halves
+    omega = shrinkage(blocks)
+    common = np.trace(blocks, axis1=1, axis2=2) / len(found)
+    own = np.einsum("eir,ejr->ij", halves, halves)
+    shared = np.tensordot(common, joint.covariances, axes=1)
+    return np.asarray(joint.means.T @ joint.means + omega * own + (1 - omega) * shared)
+
+
+def _one_by_one(joint: Joint, rank: int) -> Float64Array:
+    left = np.eye(joint.means.shape[1])
+    found = []
+    for _ in range(rank):
+        means = joint.means @ left.T
+        inside = left @ joint.covariances @ left.T
+        vectors = eigh(means.T @ means + _squares(inside))[1]
+        found.append(vectors[:, -1] @ left)
+        left = vectors[:, :-1].T @ left
+    return np.array(found).reshape(rank, joint.means.shape[1])
+
+
+def _squares(matrices: Float64Array) -> Float64Array:
+    return np.asarray((matrices @ matrices).sum(axis=0))
+
+
+def _leading_and_span(means: Float64Array, p: int) -> Float64Array:
+    """Return an orthonormal basis, as rows, of the first p coordinates and the rows of `means`."""
+    basis = np.eye(p, means.shape[1])
+    outside = means[:, p:]
+    if outside.shape[1] == 0:
+        return basis
+    _, size, rows = np.linalg.svd(outside, full_matrices=False)
+    rows = rows[size > UNIDENTIFIED * max(1.0, size[0])]
+    return np.vstack([basis, np.hstack([np.zeros((len(rows), p)), rows])])

@@ -1,0 +1,201 @@
+r"""Evidence as it would be if the environments did not differ: the null of the rank tests.
+
+Two ways, for one purpose. `permuted` gives environments of the same class new labels by chance and
+needs the rows. `resampled` recombines the deviations of parts of the cells, which a stream can
+keep, and needs no rows.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from isrlearn._conditioning import (
+    Conditioned,
+    common_coefs,
+    covariance_evidence,
+    degrees_of_freedom,
+    mean_evidence,
+)
+from isrlearn._frame import Frame
+from isrlearn._typing import Float64Array, FloatArray, IntArray
+
+MOST_UNITS: Final = 3000  # of each class: so many can be permuted in little time
+MOST_CODES: Final = 2**23  # entries of the matrix of codes at a time
+MOST_ROWS: Final = 2**13  # gathered at a time
+
+
+class Evidence(NamedTuple):
+    """Differences of means and of covariances in a frame; a first axis runs over permutations."""
+
+    means: Float64Array
+    """(..., m, q)"""
+    covariances: Float64Array
+    """(..., E, p, p)"""
+
+
+class TargetRows(NamedTuple):
+    """Rows that enter the moments, with their target as the method conditions on it."""
+
+    X: FloatArray
+    """(n, d)"""
+    phi: Float64Array
+    """(n, s), a one in the first column."""
+    cells: IntArray
+    """(n,) cell of each row."""
+    strata: IntArray
+    """(n,) environments are permuted among rows of one stratum: a class, or similar targets."""
+    weights: Float64Array | None
+    """(n,)"""
+
+
+def evidence_in(cond: Conditioned, frame: Frame) -> Evidence:
+    """Return what differs, in the coordinates of a frame."""
+    leading = frame.forward[:, : frame.n_leading]
+    inside = leading.T @ cond.covariances @ leading
+    return Evidence(
+        mean_evidence(cond) @ frame.forward,
+        covariance_evidence(cond._replace(covariances=inside)),
+    )
+
+
+def permuted(
+    rows: TargetRows,
+    cond: Conditioned,
+    frame: Frame,
+    n_permutations: int,
+    random: np.random.Generator,
+) -> Evidence:
+    """Return the evidence of permuted environments.
+
+    For the means the rows are taken about the common relation to the target: where nothing differs
+    the test is exact. For the covariances they are taken about that of their own cell, scaled to
+    their degrees of freedom, so that differences of means do not count as spread.
+
+    Beyond 3000 rows of a class, rows are first put together by chance in units of equal size, and
+    units are permuted: every cell still gets a random sample of its own size.
+
+    Parameters
+    ----------
+    rows : TargetRows
+        The rows.
+    cond : Conditioned
+        Their moments.
+    frame : Frame
+        Coordinates.
+    n_permutations : int
+        How many.
+    random : Generator
+        Source of randomness.
+    """
+    features = _features_of(rows, cond, frame)
+    sizes = _columns(cond, frame)
+    sums = np.zeros((n_permutations, len(cond.group), sum(sizes)))
+    for units, cells in _units(rows, cond, random):
+        _add_permuted(sums, features(units), cells, random)
+    return _evidence(sums, sizes, cond)
+
+
+def _columns(cond: Conditioned, frame: Frame) -> tuple[int, ...]:
+    """Return how many columns the sums of phi phi', phi x, phi r and r r' take."""
+    s, q, p = cond.grams.shape[-1], frame.forward.shape[1], frame.n_leading
+    return s * s, s * q, s * p, p * (p + 1) // 2
+
+
+def _features_of(
+    rows: TargetRows, cond: Conditioned, frame: Frame
+) -> Callable[[IntArray], FloatArray]:
+    """Return the function that gives the sums of units of rows, (u, g) -> (u, columns)."""
+    common = common_coefs(cond)
+    leading = frame.forward[:, : frame.n_leading]
+    weights = cond.grams[:, 0, 0]
+    stretch = np.sqrt(weights / degrees_of_freedom(weights, cond.grams.shape[-1]))
+    upper = np.triu_indices(frame.n_leading)
+
+    def sums(units: IntArray) -> FloatArray:
+        cells, phi = rows.cells[units], rows.phi[units]
+        own = (rows.phi if rows.weights is None else rows.phi * rows.weights[:, None])[units]
+        X = rows.X[units].astype(np.float64)
+        about_common = X - np.einsum("ugs,ugsd->ugd", phi, common[cells])
+        about_cell = (X - np.einsum("ugs,ugsd->ugd", phi, cond.coefs[cells])) @ leading
+        about_cell *= stretch[cells][..., None]
+        transposed = np.swapaxes(own, 1, 2)
+        square = np.swapaxes(about_cell * own[..., :1], 1, 2) @ about_cell
+        parts = (
+            transposed @ phi,
+            (transposed @ about_common) @ frame.forward,
+            transposed @ about_cell,
+            square[:, upper[0], upper[1]],
+        )
+        return np.concatenate([part.reshape(len(units), -1) for part in parts], axis=1)
+
+    def in_pieces(units: IntArray) -> FloatArray:
+        step = max(1, MOST_ROWS // units.shape[1])
+        pieces = [sums(units[i : i + step]) for i in range(0, len(units), step)]
+        return np.concatenate(pieces).astype(np.float32)
+
+    return in_pieces
+
+
+def _units(
+    rows: TargetRows, cond: Conditioned, random: np.random.Generator
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield units of rows, (u, g), and the cells, (u,), that they are to be shared out to.
+
+    A cell of n rows gets n // g units of g rows and n % g single rows, so its size stays.
+    """
+    n_strata = np.bincount(cond.group[rows.cells[np.unique(rows.strata, return_index=True)[1]]])
+    for stratum in np.unique(rows.strata):
+        members = random.permutation(np.flatnonzero(rows.strata == stratum))
+        counts = np.bincount(rows.cells[members], minlength=len(cond.group))
+        group = cond.group[rows.cells[members[0]]]
+        size = max(1, len(members) * int(n_strata[group]) // MOST_UNITS)
+        whole, rest = np.divmod(counts, size)
+        n_whole = int(whole.sum()) * size
+        for units, share in (
+            (members[:n_whole].reshape(-1, size), whole),
+            (members[n_whole:].reshape(-1, 1), rest),
+        ):
+            if len(units):
+                yield units, np.repeat(np.arange(len(counts)), share)
+
+
+def _add_permuted(
+    sums: Float64Array, features: FloatArray, cells: IntArray, random: np.random.Generator
+) -> None:
+    """Share out units to cells by chance, once for each permutation, and add up their features."""
+    present, codes = np.unique(cells, return_inverse=True)
+    step = max(1, MOST_CODES // (len(cells) * len(present)))
+    for start in range(0, len(sums), step):
+        n = min(step, len(sums) - start)
+        shuffled = random.permuted(np.tile(codes, (n, 1)), axis=1)
+        one_hot = (shuffled[:, None, :] == np.arange(len(present))[:, None]).astype(np.float32)
+        added = one_hot.reshape(-1, len(cells)) @ features
+        sums[start : start + n, present] += added.reshape(n, len(present), -1)
+
+
+def _evidence(sums: Float64Array, sizes: tuple[int, ...], cond: Conditioned) -> Evidence:
+    """Turn sums over the rows of each cell into evidence."""
+    s = cond.grams.shape[-1]
+    gram, product, inner, upper = np.split(sums, np.cumsum(sizes)[:-1], axis=-1)
+    grams = gram.reshape(*gram.shape[:-1], s, s)
+    inverse = np.linalg.pinv(grams, hermitian=True)
+    products = product.reshape(*grams.shape[:-1], -1)
+    inners = inner.reshape(*grams.shape[:-1], -1)
+    explained = np.swapaxes(inners, -1, -2) @ inverse @ inners
+    freedom = degrees_of_freedom(grams[..., 0, 0], s)[..., None, None]
+    null = cond._replace(
+        grams=grams,
+        coefs=inverse @ products,
+        covariances=(symmetric(upper, inners.shape[-1]) - explained) / freedom,
+    )
+    return Evidence(mean_evidence(null), covariance_evidence(null))
+
+
+def symmetric(upper: Float64Array, size: int) -> Float64Array:
+    """Return symmetric matrices from their upper triangles."""
+    matrix = np.empty((*upper.shape[:-1], size, size))
+    i, j = np.triu_indices(size)
+    matrix[..., i, j] = upper
+    matrix[..., j, i] = upper
+    return matrix

@@ -1,0 +1,91 @@
+"""Moments of parts of each cell: what a stream keeps to test how many directions differ."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+import numpy as np
+
+from isrlearn._typing import BoolArray, IntArray
+from isrlearn._validation import UNKNOWN, Rows
+from isrlearn.moments import CellMoments
+
+N_PARTS: Final = 32
+MOST_ENTRIES: Final = 2**28  # of all scatters together: 2 GiB
+
+
+@dataclass(eq=False)
+class PartMoments:
+    """Moments of `N_PARTS` parts of the rows; each cell is dealt out to the parts in turn.
+
+    How much the parts of one cell differ from each other says how much cells would differ if only
+    chance were at work. Parts add up part by part, and all together they are the moments of all
+    rows.
+
+    Parameters
+    ----------
+    parts : tuple of CellMoments
+        Of equal columns.
+    dealt : dict
+        Rows seen so far of each (class, environment).
+    """
+
+    parts: tuple[CellMoments, ...]
+    dealt: dict[tuple[Any, Any], int] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, n_features: int) -> Self:
+        """Return parts without rows."""
+        return cls(tuple(CellMoments.empty(n_features) for _ in range(N_PARTS)))
+
+    @classmethod
+    def beginning_with(cls, moments: CellMoments) -> Self:
+        """Return parts the first of which has the rows of `moments`."""
+        return cls((moments, *cls.empty(moments.n_features).parts[1:]))
+
+    def update_checked(self, rows: Rows) -> Self:
+        """Add rows that `check_rows` has passed, in place."""
+        self._refuse_too_large(rows)
+        turn = self._deal(rows)
+        for number, part in enumerate(self.parts):
+            part.update_checked(_rows_where(rows, turn == number))
+        return self
+
+    def total(self) -> CellMoments:
+        """Return the moments of all rows."""
+        return sum(self.parts[1:], start=self.parts[0])
+
+    def _deal(self, rows: Rows) -> IntArray:
+        """Return the part of each row; rows of unknown environment go to the first."""
+        turn = np.zeros(len(rows.X), dtype=np.intp)
+        codes = rows.class_codes * max(len(rows.environments), 1) + rows.environment_codes
+        codes[rows.environment_codes == UNKNOWN] = UNKNOWN
+        for code in np.unique(codes[codes != UNKNOWN]):
+            members = np.flatnonzero(codes == code)
+            c, e = divmod(int(code), len(rows.environments))
+            cell = rows.classes[c].item(), rows.environments[e].item()
+            first = self.dealt.get(cell, 0)
+            turn[members] = (first + np.arange(len(members))) % N_PARTS
+            self.dealt[cell] = first + len(members)
+        return turn
+
+    def _refuse_too_large(self, rows: Rows) -> None:
+        d = rows.X.shape[1]
+        n_cells = max(1, len(rows.classes) * len(rows.environments))
+        if N_PARTS * n_cells * d * d > MOST_ENTRIES:
+            raise ValueError(
+                f"n_spurious='auto' without the rows keeps {N_PARTS} x {n_cells} matrices of "
+                f"{d} x {d} numbers, more than 2 GiB. Reduce the features first (for example "
+                "sklearn.decomposition.IncrementalPCA), give n_spurious, or fit all rows at once "
+                "with rank_test='permutation'."
+            )
+
+
+def _rows_where(rows: Rows, mask: BoolArray) -> Rows:
+    return replace(
+        rows,
+        X=rows.X[mask],
+        y=rows.y[mask],
+        class_codes=rows.class_codes[mask],
+        environment_codes=rows.environment_codes[mask],
+        sample_weight=None if rows.sample_weight is None else rows.sample_weight[mask],
+    )

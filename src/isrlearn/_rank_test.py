@@ -1,0 +1,224 @@
+r"""How many directions differ: a sequence of tests against a null, each on what is left.
+
+After r directions are removed the question is whether the environments still differ in the rest.
+Means and covariances are tested apart, because in their sum the noise of one drowns the other, and
+the larger of the two standardised statistics decides.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from isrlearn._frame import Frame
+from isrlearn._nulls import Evidence
+from isrlearn._typing import Float64Array
+
+BLOCK_PENALTY: Final = 2.0  # one more direction must explain more than its two units of noise
+LEAST_NOISE: Final = 1e-8
+
+
+@dataclass(frozen=True)
+class RankStep:
+    """One test of the sequence."""
+
+    n_removed: int
+    """Directions removed before this test."""
+    p_value: float
+    """Of the hypothesis that nothing differs in the rest."""
+    p_mean: float
+    """The same from means alone; NaN where means were not tested."""
+    p_covariance: float
+    """The same from covariances alone; NaN where covariances were not tested."""
+    block: int
+    """Directions removed because of this test, 0 if it was not significant."""
+
+
+@dataclass(frozen=True)
+class RankChoice:
+    """Outcome of the sequence of tests."""
+
+    rank: int
+    alpha: float
+    n_permutations: int
+    steps: tuple[RankStep, ...]
+
+    @property
+    def p_values(self) -> Float64Array:
+        """P-value of each step, (number of steps,)."""
+        return np.array([step.p_value for step in self.steps])
+
+
+def choose_rank(
+    observed: Evidence,
+    null: Evidence,
+    frame: Frame,
+    directions: Callable[[int], Float64Array],
+    *,
+    alpha: float,
+    most: int,
+    n_rows: float,
+    orders: str = "both",
+) -> RankChoice:
+    r"""Remove directions until the rest shows no significant difference.
+
+    Where nothing differs, something is removed with probability at most `alpha`, and so is one
+    direction too many after all true ones. Differences of covariances may show in a whole block of
+    directions at once, which none of them shows alone: then the block is removed in one step.
+
+    Parameters
+    ----------
+    observed, null : Evidence
+        The differences in the data, and in B data sets without any.
+    frame : Frame
+        Their coordinates.
+    directions : callable
+        Rows (r, q), in the frame, of the r directions that the method would remove.
+    alpha : float
+        Level of each test.
+    most : int
+        Largest number of directions.
+    n_rows : float
+        Weight of all rows.
+    orders : {"both", "means", "covariances"}
+        What to test.
+    """
+    tests = _Tests.of(observed, null, frame, n_rows, orders)
+    steps: list[RankStep] = []
+    rank = 0
+    while rank < most:
+        removed = directions(rank) if rank else np.empty((0, frame.forward.shape[1]))
+        step = tests.step(removed, alpha, most - rank)
+        steps.append(step)
+        rank += step.block
+        if step.block == 0:
+            break
+    return RankChoice(rank, alpha, len(null.means), tuple(steps))
+
+
+class _Tests(NamedTuple):
+    """The data, first, and its nulls, in the coordinates of each test."""
+
+    means: Float64Array | None
+    """(1 + B, m, q), white for the total covariance: permutation leaves it as it is."""
+    covariances: Float64Array | None
+    """(1 + B, E, p, p), white for the noise within cells."""
+    whiten: Float64Array
+    """(p, p) from leading coordinates of the frame to those of `covariances`."""
+
+    @classmethod
+    def of(
+        cls, observed: Evidence, null: Evidence, frame: Frame, n_rows: float, orders: str
+    ) -> "_Tests":
+        leading = observed.means[:, : frame.n_leading]
+        values, vectors = eigh(np.eye(frame.n_leading) - leading.T @ leading / n_rows)
+        whiten = (vectors / np.sqrt(np.maximum(values, LEAST_NOISE))) @ vectors.T
+        means = np.concatenate([observed.means[None], null.means])
+        covariances = np.concatenate([observed.covariances[None], null.covariances])
+        return cls(
+            means if orders != "covariances" else None,
+            whiten @ covariances @ whiten if orders != "means" else None,
+            whiten,
+        )
+
+    def step(self, removed: Float64Array, alpha: float, most: int) -> RankStep:
+        """Test what is left after some directions, rows (r, q) in the frame, are removed."""
+        p_mean = p_covariance = float("nan")
+        size, scores = 1, []
+        if self.means is not None:
+            scores.append(mean_scores(self.means, removed))
+            p_mean = p_value(scores[-1])
+        inside = removed[:, : len(self.whiten)] @ self.whiten
+        if self.covariances is not None and len(inside) < len(self.whiten):
+            traces = partial_traces(_rest(self.covariances, inside))
+            scores.append(standardise(traces).max(axis=1))
+            p_covariance = p_value(scores[-1])
+            # Means name their directions one by one; a block is for what covariances show alone.
+            size = 1 if p_mean <= alpha else _block(traces[0])
+        p = p_value(np.max(scores, axis=0)) if scores else 1.0
+        block = min(size, most) if p <= alpha else 0
+        return RankStep(len(removed), p, p_mean, p_covariance, block)
+
+
+def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
+    """Return the standardised statistic of the means, (1 + B,).
+
+    It is the larger of two: the leading eigenvalue of the scatter that is left, which is strong
+    against one direction, and its trace, which is strong against many.
+
+    Parameters
+    ----------
+    means : ndarray of shape (1 + B, m, q)
+        The data, then the nulls.
+    removed : ndarray of shape (r, q)
+        Directions, independent rows.
+    """
+    basis = np.linalg.qr(removed.T)[0]
+    rest = means - (means @ basis) @ basis.T
+    if rest.shape[1] > rest.shape[2]:
+        rest = np.swapaxes(rest, 1, 2)
+    scatter = rest @ np.swapaxes(rest, 1, 2)
+    leading = np.linalg.eigvalsh(scatter)[:, -1]
+    trace = np.trace(scatter, axis1=1, axis2=2)
+    # The cube root of a sum of squares is nearly normal (Wilson and Hilferty).
+    return np.asarray(standardise(np.cbrt(np.stack([leading, trace], axis=1))).max(axis=1))
+
+
+def partial_traces(differences: Float64Array) -> Float64Array:
+    r"""Return :math:`\max_U \mathrm{tr}(U^T D_a U)/\sqrt b` for b = 1, ..., q: shape (1 + B, q).
+
+    :math:`D_a = \sum_e a_e D_e` is the contrast of environments that differs most. The best U of
+    b columns has its b largest eigenvalues, of one sign. From b = 1, the leading eigenvalue, to
+    b = q, the trace, this is strong against a change that b directions have in common.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (1 + B, E, q, q)
+        The data, then the nulls.
+    """
+    flat = differences.reshape(*differences.shape[:2], -1)
+    contrast = np.linalg.eigh(flat @ np.swapaxes(flat, 1, 2))[1][:, :, -1]
+    values = np.linalg.eigvalsh(np.einsum("be,beij->bij", contrast, differences))
+    roots = np.sqrt(np.arange(1, values.shape[1] + 1))
+    up, down = np.cumsum(values[:, ::-1], axis=1), np.cumsum(-values, axis=1)
+    return np.asarray(np.maximum(up, down) / roots)
+
+
+def standardise(statistics: Float64Array) -> Float64Array:
+    """Put statistics, (1 + B, ...), on one scale.
+
+    The data take part in mean and spread as each null does: otherwise they would stand out by
+    being left out, and the test would not be exact.
+    """
+    spread = statistics.std(axis=0)
+    centred = statistics - statistics.mean(axis=0)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
+
+
+def p_value(statistics: Float64Array) -> float:
+    """Return the share of all, the data included, that are as large as the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p_value(np.array([3.0, 1.0, 2.0, 0.0]))
+    0.25
+    """
+    return float(np.mean(statistics >= statistics[0]))
+
+
+def _rest(differences: Float64Array, removed: Float64Array) -> Float64Array:
+    """Return the differences in the orthogonal complement of some rows."""
+    if len(removed) == 0:
+        return differences
+    _, size, rows = np.linalg.svd(removed)
+    left = rows[int(np.sum(size > LEAST_NOISE)) :]
+    return np.asarray(left @ differences @ left.T)
+
+
+def _block(traces: Float64Array) -> int:
+    """Return how many directions share the change, from their partial traces."""
+    sizes = np.arange(1, len(traces) + 1)
+    return 1 + int(np.argmax(traces**2 - BLOCK_PENALTY * sizes))

@@ -1,0 +1,120 @@
+"""The null of the rank tests from parts of the cells, without rows."""
+
+from typing import Final
+
+import numpy as np
+
+from isrlearn._conditioning import Conditioned, covariance_evidence, mean_evidence
+from isrlearn._frame import Frame
+from isrlearn._nulls import Evidence, symmetric
+from isrlearn._parts import PartMoments
+from isrlearn._typing import Float64Array, IntArray
+from isrlearn.moments import CellMoments
+
+LEAST_PARTS: Final = 4
+
+
+def resampled(
+    parts: PartMoments,
+    cells: CellMoments,
+    cond: Conditioned,
+    frame: Frame,
+    n_draws: int,
+    random: np.random.Generator,
+) -> Evidence:
+    r"""Return the evidence of cells that differ by chance alone.
+
+    The parts of a cell deviate from it in mean and covariance. Times the root of their size,
+    all such deviations of a class have one distribution where nothing differs, whatever that of
+    the rows: no normal law and no fourth moments are assumed. In a draw, the deviation of each cell
+    is the sum of all g deviations of its class with random signs, over :math:`\sqrt g`.
+
+    Parameters
+    ----------
+    parts : PartMoments
+        Parts of all cells.
+    cells : CellMoments
+        The cells that are compared.
+    cond : Conditioned
+        Their moments given the class.
+    frame : Frame
+        Coordinates.
+    n_draws : int
+        How many.
+    random : Generator
+        Source of randomness.
+    """
+    q, p = frame.forward.shape[1], frame.n_leading
+    deviations, owners = _deviations(parts, cells, frame)
+    sums = np.zeros((n_draws, len(cells.means), deviations.shape[1]))
+    for c in np.unique(cells.class_index):
+        own = cells.class_index[owners] == c
+        _add_draws(sums, np.flatnonzero(cells.class_index == c), deviations[own], random)
+    scaled = sums / np.sqrt(cells.weights)[:, None]
+    null = cond._replace(
+        grams=np.broadcast_to(cond.grams, (n_draws, *cond.grams.shape)),
+        coefs=scaled[:, :, None, :q],
+        covariances=symmetric(scaled[..., q:], p),
+    )
+    return Evidence(mean_evidence(null), covariance_evidence(null))
+
+
+def _deviations(
+    parts: PartMoments, cells: CellMoments, frame: Frame
+) -> tuple[Float64Array, IntArray]:
+    """Return the deviations of all parts from their cells, (u, columns), and these cells, (u,)."""
+    leading = frame.forward[:, : frame.n_leading]
+    i, j = np.triu_indices(frame.n_leading)
+    covariances = cells.covariances()
+    codes = _codes(cells, cells)
+    rows, owners = [], []
+    for part in parts.parts:
+        own = _codes(part, cells)
+        for cell in np.flatnonzero(np.isin(own, codes)):
+            owner = int(np.searchsorted(codes, own[cell]))
+            shift = part.means[cell] - cells.means[owner]
+            spread = part.covariances(np.array([cell]))[0] - covariances[owner]
+            inside = leading.T @ spread @ leading + np.outer(shift @ leading, shift @ leading)
+            row = np.concatenate([shift @ frame.forward, inside[i, j]])
+            rows.append(np.sqrt(part.weights[cell]) * row)
+            owners.append(owner)
+    return _stretched(np.array(rows), np.array(owners, dtype=np.intp))
+
+
+def _stretched(rows: Float64Array, owners: IntArray) -> tuple[Float64Array, IntArray]:
+    """Give back the degree of freedom that parts lose to the moments of their cell.
+
+    A part that is a whole cell does not deviate from it, and says nothing.
+    """
+    count = np.bincount(owners)
+    stretch = np.sqrt(count / np.maximum(count - 1, 1))
+    telling = count[owners] > 1
+    return (rows * stretch[owners][:, None])[telling], owners[telling]
+
+
+def _add_draws(
+    sums: Float64Array, cells: IntArray, deviations: Float64Array, random: np.random.Generator
+) -> None:
+    """Give each cell a sum of deviations with random signs, over the root of their number."""
+    n = len(deviations)
+    if n < LEAST_PARTS:
+        raise ValueError(
+            f"{n} parts of the cells of a class have rows to compare, too few to tell chance from "
+            "a difference. Add rows, or give n_spurious instead of 'auto'."
+        )
+    for cell in cells:
+        signs = random.choice([-1.0, 1.0], size=(len(sums), n))
+        sums[:, cell] = signs @ deviations / np.sqrt(n)
+
+
+def _codes(moments: CellMoments, of: CellMoments) -> IntArray:
+    """Return the place of each cell in the table of the classes and environments of `of`, or -1."""
+    places = []
+    for labels, index, table in (
+        (moments.classes, moments.class_index, of.classes),
+        (moments.environments, moments.environment_index, of.environments),
+    ):
+        place = np.minimum(np.searchsorted(table, labels), len(table) - 1)
+        places.append(np.where(table[place] == labels, place, -1)[index])
+    code = places[0] * len(of.environments) + places[1]
+    return np.asarray(np.where((places[0] < 0) | (places[1] < 0), -1, code), dtype=np.intp)

@@ -1,0 +1,216 @@
+"""Rank and subspace together: what `n_spurious="auto"` and `ISR` do with moments and nulls."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from isrlearn._conditioning import Conditioned
+from isrlearn._frame import Frame, noise_frame
+from isrlearn._joint import (
+    Joint,
+    joint_directions,
+    joint_space,
+    joint_values,
+    n_identified_jointly,
+)
+from isrlearn._nulls import Evidence, TargetRows, evidence_in, permuted
+from isrlearn._parts import PartMoments
+from isrlearn._rank import check_rank
+from isrlearn._rank_test import RankChoice, choose_rank
+from isrlearn._resampling import resampled
+from isrlearn._typing import Float64Array
+from isrlearn._validation import Rows
+from isrlearn.moments import CellMoments
+from isrlearn.subspace import Subspace
+
+
+class NullSource(Protocol):
+    """Something that draws evidence without differences."""
+
+    def __call__(
+        self,
+        cells: CellMoments,
+        cond: Conditioned,
+        frame: Frame,
+        n_permutations: int,
+        random: np.random.Generator,
+    ) -> Evidence:
+        """Return `n_permutations` draws."""
+
+
+class Search(NamedTuple):
+    """How to find the rank."""
+
+    nulls: NullSource
+    alpha: float
+    n_permutations: int
+    random: np.random.Generator
+
+
+class Found(NamedTuple):
+    """A subspace, and how its rank was chosen: None if it was given."""
+
+    subspace: Subspace
+    choice: RankChoice | None
+
+
+def find_rank(
+    cells: CellMoments,
+    cond: Conditioned,
+    search: Search,
+    directions: Callable[[int], Float64Array],
+    *,
+    most: int,
+    orders: str,
+) -> RankChoice:
+    """Test how many of a method's own directions to remove.
+
+    Parameters
+    ----------
+    cells, cond
+        The moments, with covariances.
+    search : Search
+        Nulls and level.
+    directions : callable
+        Rows (r, d), in the coordinates of X, that the method removes for rank r.
+    most : int
+        Largest rank.
+    orders : {"means", "covariances"}
+        What the method looks at.
+    """
+    frame = noise_frame(cond)
+    return choose_rank(
+        evidence_in(cond, frame),
+        search.nulls(cells, cond, frame, search.n_permutations, search.random),
+        frame,
+        lambda rank: directions(rank) @ frame.forward,
+        alpha=search.alpha,
+        most=most,
+        n_rows=float(cond.grams[:, 0, 0].sum()),
+        orders=orders,
+    )
+
+
+def joint_subspace(
+    cells: CellMoments,
+    cond: Conditioned,
+    centre: Float64Array,
+    rank: int | Search,
+    *,
+    scale: float = 0.0,
+) -> Found:
+    """Return the subspace in which means and covariances differ most, of a given or found rank.
+
+    Parameters
+    ----------
+    cells, cond
+        The moments, with covariances.
+    centre : ndarray of shape (d,)
+        Point that stays where it is.
+    rank : int or Search
+        Number of directions, or how to find it.
+    scale : float, default=0.0
+        What is left of the removed part.
+    """
+    frame, n_features = noise_frame(cond), len(centre)
+    spectrum = np.zeros(n_features)
+    if frame.forward.shape[1] == 0:
+        _refuse(rank, 0, n_features, cond)
+        return Found(Subspace.nothing(n_features), None)
+    observed, n_rows = evidence_in(cond, frame), float(cond.grams[:, 0, 0].sum())
+    joint = joint_space(*observed, frame, n_rows)
+    values = joint_values(joint)[:n_features]
+    spectrum[: len(values)] = values
+    identified = n_identified_jointly(values)
+    if isinstance(rank, Search):
+        null = rank.nulls(cells, cond, frame, rank.n_permutations, rank.random)
+        choice = choose_rank(
+            observed,
+            null,
+            frame,
+            lambda r: joint_directions(joint, r) @ joint.to_frame,
+            alpha=rank.alpha,
+            most=min(identified, n_features - 1, len(values) - 1),
+            n_rows=n_rows,
+        )
+        return Found(_removal(joint, frame, choice.rank, centre, spectrum, scale), choice)
+    _refuse(rank, identified, n_features, cond)
+    return Found(_removal(joint, frame, rank, centre, spectrum, scale), None)
+
+
+def row_nulls(rows: Rows) -> NullSource:
+    """Return the source that permutes the environments of rows within their class."""
+
+    def draw(
+        cells: CellMoments,
+        cond: Conditioned,
+        frame: Frame,
+        n_permutations: int,
+        random: np.random.Generator,
+    ) -> Evidence:
+        return permuted(_target_rows(rows, cells), cond, frame, n_permutations, random)
+
+    return draw
+
+
+def part_nulls(parts: PartMoments) -> NullSource:
+    """Return the source that recombines parts of cells."""
+
+    def draw(
+        cells: CellMoments,
+        cond: Conditioned,
+        frame: Frame,
+        n_permutations: int,
+        random: np.random.Generator,
+    ) -> Evidence:
+        return resampled(parts, cells, cond, frame, n_permutations, random)
+
+    return draw
+
+
+def _target_rows(rows: Rows, cells: CellMoments) -> TargetRows:
+    """Return the rows that are in one of the cells."""
+    table = np.full((len(rows.classes), len(rows.environments) + 1), -1, dtype=np.intp)
+    classes = np.searchsorted(rows.classes, cells.classes)
+    environments = np.searchsorted(rows.environments, cells.environments)
+    places = classes[cells.class_index], environments[cells.environment_index]
+    table[places] = np.arange(len(cells.means))
+    code = table[rows.class_codes, rows.environment_codes]  # unknown, -1, is the last column
+    used = code >= 0
+    weights = None if rows.sample_weight is None else rows.sample_weight[used]
+    X = rows.X if used.all() else rows.X[used]
+    return TargetRows(X, np.ones((len(X), 1)), code[used], rows.class_codes[used], weights)
+
+
+def _removal(
+    joint: Joint,
+    frame: Frame,
+    rank: int,
+    centre: Float64Array,
+    spectrum: Float64Array,
+    scale: float,
+) -> Subspace:
+    r"""Map directions of white noise back to the coordinates of X: an oblique removal.
+
+    What is removed of x is as much of the directions as the noise does not explain: with noise
+    covariance W the functionals are :math:`(D W^{-1} D^T)^{-1} D W^{-1}`.
+    """
+    if rank == 0:
+        none = np.empty((0, len(centre)))
+        return Subspace.orthogonal(none, centre=centre, spectrum=spectrum, scale=scale)
+    found = joint_directions(joint, rank)
+    directions = found @ joint.to_frame @ frame.backward
+    functionals = found @ (frame.forward @ joint.from_frame).T
+    orthonormal, triangle = np.linalg.qr(directions.T)
+    signs = np.sign(np.diag(triangle))
+    return Subspace(
+        (orthonormal * signs).T, (triangle * signs[:, None]) @ functionals, centre, spectrum, scale
+    )
+
+
+def _refuse(rank: int | Search, identified: int, n_features: int, cond: Conditioned) -> None:
+    if not isinstance(rank, Search):
+        n_environments = len(np.unique(cond.environment))
+        where = f"the means and covariances of {n_environments} environments"
+        check_rank(rank, identified, n_features, where)
