@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::isrlearn.exceptions.SingleEnvironmentWarning"),
@@ -26,6 +26,7 @@ ESTIMATORS = [
     ISR(2, reduced=True),
     ISRClassifier(),
     ISRClassifier(ISRCov(2), RidgeClassifier(), group_weight="balanced"),
+    ISRRegressor(),
 ]
 
 

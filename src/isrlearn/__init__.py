@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from isrlearn._folding import fold, repair_head
     from isrlearn._predictors import ISRClassifier
     from isrlearn._rank_test import RankChoice, RankStep
+    from isrlearn._regressor import ISRRegressor
     from isrlearn._transformers import ISR, ISRCov, ISRMean
     from isrlearn.moments import CellMoments
     from isrlearn.subspace import Subspace
@@ -27,6 +28,7 @@ _HOMES = {
     "ISRClassifier": "isrlearn._predictors",
     "ISRCov": "isrlearn._transformers",
     "ISRMean": "isrlearn._transformers",
+    "ISRRegressor": "isrlearn._regressor",
     "RankChoice": "isrlearn._rank_test",
     "RankStep": "isrlearn._rank_test",
     "Subspace": "isrlearn.subspace",
@@ -47,6 +49,7 @@ __all__ = [
     "ISRClassifier",
     "ISRCov",
     "ISRMean",
+    "ISRRegressor",
     "RankChoice",
     "RankStep",
     "Subspace",

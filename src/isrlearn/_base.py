@@ -1,6 +1,7 @@
 """Stage 3: what the transformers share. They check rows, add up moments, ask for the subspace."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from isrlearn._parts import PartMoments
 from isrlearn._rank import check_n_spurious, check_search
 from isrlearn._rank_test import RankChoice
-from isrlearn._search import Found, Search, part_nulls, row_nulls
+from isrlearn._search import Found, NullSource, Search, part_nulls, row_nulls
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_features, check_rows, check_scale
 from isrlearn._warnings import warn_user
@@ -272,12 +273,24 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
                 "what tells classes apart."
             )
+        nulls = None if rows is None else row_nulls(rows)
+        if self._parts is not None:
+            nulls = part_nulls(self._parts)
+        return self._find_with(moments, nulls, self._recover)
+
+    def _find_with(
+        self,
+        moments: CellMoments,
+        nulls: NullSource | None,
+        recover: Callable[[CellMoments, int | Search], Found],
+    ) -> Found:
+        """Find the subspace by one way of conditioning on the target."""
         if len(moments.environments) == 0 and self._environments_given:
             raise ValueError(
                 "environments has no known value: all are None or NaN. Give the environment of "
                 "some rows, or leave the argument out to remove nothing."
             )
-        nothing = Found(Subspace.nothing(moments.n_features), None)
+        nothing = Found(Subspace.nothing(self.n_features_in_), None)
         if len(moments.environments) == 0:
             warn_user(
                 f"{type(self).__name__} was fitted without environments: nothing can be seen to "
@@ -287,12 +300,8 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             return nothing
         if not self._automatic and self.n_spurious == 0:
             return nothing  # asked for nothing: nothing to compare
-        return self._recover(moments, self._search(rows) if self._automatic else self.n_spurious)
-
-    def _search(self, rows: Rows | None) -> Search:
-        if self._parts is not None:
-            nulls = part_nulls(self._parts)
-        elif rows is not None:
-            nulls = row_nulls(rows)
+        if not self._automatic or nulls is None:
+            return recover(moments, int(self.n_spurious))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return Search(nulls, self.alpha, self.n_permutations, np.random.default_rng(seed))
+        random = np.random.default_rng(seed)
+        return recover(moments, Search(nulls, self.alpha, self.n_permutations, random))

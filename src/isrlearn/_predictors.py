@@ -1,22 +1,19 @@
-"""Stage 3: removal and a linear head in one estimator."""
+"""Stage 3: removal and a linear classifier in one estimator."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._base import ISRTransformer, SubspaceAttributes
-from isrlearn._folding import fold
-from isrlearn._transformers import ISR
+from isrlearn._base import ISRTransformer
+from isrlearn._predictor_base import ISRPredictor
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import UNKNOWN, Rows, check_features, check_rows
-from isrlearn.subspace import Subspace
+from isrlearn._validation import UNKNOWN, Rows, check_rows
 
 
 def _head_has(method: str) -> Any:
@@ -26,7 +23,7 @@ def _head_has(method: str) -> Any:
     return available_if(check)
 
 
-class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
+class ISRClassifier(ClassifierMixin, ISRPredictor):
     r"""Remove the spurious subspace, then fit a linear head (Algorithms 1 and 2 with step IV).
 
     Moments come from the rows whose environment is known; the head is fitted on all rows.
@@ -76,7 +73,7 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
     True
     """
 
-    __metadata_request__fit: ClassVar = {"environments": True}
+    _default_head = LogisticRegression
 
     def __init__(
         self,
@@ -110,31 +107,13 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parts()
-        for name in ("isr_", "head_"):  # a fit that fails must not look like a fit
-            self.__dict__.pop(name, None)
+        self._forget()
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.y)
         weights = self._head_weights(rows)
-        isr = clone(self._isr_or_default())
-        isr._check_parameters()
-        self.isr_ = isr._fit_rows(rows, environments is not None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(self.isr_, name, getattr(self, name))
-        head = clone(self._head_or_default())
-        self.head_ = _fit_head(head, self.isr_._remove(rows.X), rows.y, weights)
+        self.isr_ = self._fresh_isr()._fit_rows(rows, environments is not None)
+        self._fit_head(rows, weights)
         return self
-
-    def predict(self, X: Any) -> LabelArray:
-        """Return the predicted class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of any environment, also one never seen.
-        """
-        X = self._without_spurious(X)
-        return np.asarray(self.head_.predict(X))
 
     @_head_has("decision_function")
     def decision_function(self, X: Any) -> FloatArray:
@@ -173,32 +152,10 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
         return np.asarray(self.head_.predict_log_proba(X))
 
     @property
-    def coef_(self) -> Float64Array:
-        """Weights of the head in the original coordinates."""
-        return self._folded()[0]
-
-    @property
-    def intercept_(self) -> Float64Array:
-        """Bias of the head in the original coordinates."""
-        return self._folded()[1]
-
-    @property
     def classes_(self) -> LabelArray:
         """Sorted class labels."""
         check_is_fitted(self, "head_")
         return np.asarray(self.head_.classes_)
-
-    @property
-    def subspace_(self) -> Subspace:
-        """The spurious subspace, a frozen `Subspace`."""
-        check_is_fitted(self, "head_")
-        return self.isr_.subspace_
-
-    @property
-    def environments_(self) -> LabelArray:
-        """Sorted environments."""
-        check_is_fitted(self, "head_")
-        return self.isr_.environments_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -207,31 +164,6 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
             tags.classifier_tags.multi_class = head_tags.classifier_tags.multi_class
         tags.non_deterministic = head_tags.non_deterministic
         return tags
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of the default parts, such as ``isr__n_spurious``.
-
-        Parameters
-        ----------
-        **params : dict
-            Names and values, as in scikit-learn.
-
-        Returns
-        -------
-        self
-        """
-        for name, default in (("isr", ISR), ("head", LogisticRegression)):
-            # A parameter of a part that is left to its default: write the default out first.
-            nested = any(key.startswith(f"{name}__") for key in params)
-            if nested and params.get(name, getattr(self, name)) is None:
-                params[name] = default()
-        return super().set_params(**params)
-
-    def _isr_or_default(self) -> ISRTransformer:
-        return ISR() if self.isr is None else self.isr
-
-    def _head_or_default(self) -> Any:
-        return LogisticRegression() if self.head is None else self.head
 
     def _check_parts(self) -> None:
         isr, head = self._isr_or_default(), self._head_or_default()
@@ -244,18 +176,6 @@ class ISRClassifier(SubspaceAttributes, ClassifierMixin, BaseEstimator):
             raise TypeError(
                 f"head={head!r} is not a classifier: give one such as LogisticRegression()."
             )
-
-    def _without_spurious(self, X: Any) -> FloatArray:
-        check_is_fitted(self, "head_")
-        return self.isr_._remove(check_features(X, self))
-
-    def _folded(self) -> tuple[Float64Array, Float64Array]:
-        check_is_fitted(self, "head_")
-        try:
-            return self.isr_.fold_into(*fold(self.head_))
-        except TypeError as error:
-            # AttributeError, so that hasattr(clf, "coef_") is False for a head that is not linear.
-            raise AttributeError(str(error)) from error
 
     def _head_weights(self, rows: Rows) -> Float64Array | None:
         if self.group_weight is None:
@@ -296,26 +216,3 @@ def balanced_weights(rows: Rows) -> Float64Array:
     class_factors = np.divide(totals, counts, out=overall, where=counts > 0)
     result[~known] = class_factors[rows.class_codes[~known]]
     return own * result * (own.sum() / np.sum(own * result))
-
-
-def _fit_head(head: Any, X: FloatArray, y: LabelArray, weights: Float64Array | None) -> Any:
-    if weights is None:
-        return head.fit(X, y)
-    # The weights are ours, not metadata that the user sent: they go by name whatever is requested.
-    with config_context(enable_metadata_routing=False):
-        return head.fit(X, y, **{_weight_argument(head): weights})
-
-
-def _weight_argument(head: Any) -> str:
-    """Return the name under which the `fit` of a head takes weights without metadata routing."""
-    if hasattr(head, "steps"):
-        name, last = head.steps[-1]
-        return f"{name}__{_weight_argument(last)}"
-    if hasattr(head, "param_grid") or hasattr(head, "param_distributions"):
-        return _weight_argument(head.estimator)
-    if has_fit_parameter(head, "sample_weight"):
-        return "sample_weight"
-    raise ValueError(
-        f"{type(head).__name__}.fit takes no sample_weight, which group_weight and sample_weight "
-        "need: choose another head or leave both out."
-    )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from isrlearn._comparison import class_positions, comparable
-from isrlearn._conditioning import given_classes
+from isrlearn._conditioning import given_classes, given_response
 from isrlearn._pairs import Pair, choose_pairs, pair_difference
 from isrlearn._rank import check_rank, covariance_rounding, mean_rounding, n_identified
 from isrlearn._search import Found, Search, find_rank, joint_subspace
@@ -126,6 +126,25 @@ def subspace_from_both(
     """
     cells = comparable(moments, condition_on, needs_spread=True)
     return joint_subspace(cells, given_classes(cells), moments.centre(), n_spurious, scale=scale)
+
+
+def subspace_given_response(
+    moments: CellMoments, n_spurious: int | Search, *, scale: float = 0.0
+) -> Found:
+    """ISR for a continuous target: directions whose relation to it, or whose spread, differ.
+
+    Parameters
+    ----------
+    moments : CellMoments
+        Of rows (x, y), one cell per environment.
+    n_spurious : int or Search
+        Directions to remove, or how to find their number.
+    scale : float, default=0.0
+        What is left of the removed part.
+    """
+    cells = comparable(moments, needs_spread=True)
+    centre = moments.centre()[:-1]
+    return joint_subspace(cells, given_response(cells), centre, n_spurious, scale=scale)
 
 
 def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> tuple[Spectrum, int]:

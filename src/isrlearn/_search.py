@@ -1,7 +1,7 @@
 """Rank and subspace together: what `n_spurious="auto"` and `ISR` do with moments and nulls."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,9 +20,12 @@ from isrlearn._rank import check_rank
 from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._resampling import resampled
 from isrlearn._typing import Float64Array
-from isrlearn._validation import Rows
+from isrlearn._validation import UNKNOWN, Rows
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
+
+MOST_STRATA: Final = 20
+ROWS_PER_STRATUM: Final = 20  # of each environment
 
 
 class NullSource(Protocol):
@@ -150,6 +153,28 @@ def row_nulls(rows: Rows) -> NullSource:
         random: np.random.Generator,
     ) -> Evidence:
         return permuted(_target_rows(rows, cells), cond, frame, n_permutations, random)
+
+    return draw
+
+
+def response_nulls(rows: Rows) -> NullSource:
+    """Return the source that permutes the environments of rows with similar targets."""
+
+    def draw(
+        cells: CellMoments,
+        cond: Conditioned,
+        frame: Frame,
+        n_permutations: int,
+        random: np.random.Generator,
+    ) -> Evidence:
+        target = _target_rows(rows, cells)
+        y = rows.y[rows.environment_codes != UNKNOWN].astype(np.float64)
+        n_strata = int(np.clip(len(y) // (ROWS_PER_STRATUM * len(cells.means)), 1, MOST_STRATA))
+        ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
+        target = target._replace(
+            phi=np.stack([np.ones(len(y)), y], axis=1), strata=ranks * n_strata // len(y)
+        )
+        return permuted(target, cond, frame, n_permutations, random)
 
     return draw
 

@@ -1,11 +1,20 @@
 """Stage 3: the transformers, thin shells over `isrlearn._recovery`."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
 
 from isrlearn._base import ISRTransformer
 from isrlearn._rank import AUTO
-from isrlearn._recovery import subspace_from_both, subspace_from_covariances, subspace_from_means
-from isrlearn._search import Found, Search
+from isrlearn._recovery import (
+    subspace_from_both,
+    subspace_from_covariances,
+    subspace_from_means,
+    subspace_given_response,
+)
+from isrlearn._search import Found, Search, response_nulls
+from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
 
 
@@ -307,3 +316,27 @@ class ISR(ISRTransformer):
         return subspace_from_both(
             moments, n_spurious, condition_on=self.condition_on, scale=self.scale
         )
+
+    def _fit_response(self, rows: Rows, environments_given: bool) -> Self:
+        """Find the spurious subspace given a continuous target, for `ISRRegressor`."""
+        if self.condition_on is not None:
+            raise ValueError(
+                f"condition_on={self.condition_on!r} names classes, but y is continuous: leave it "
+                "out."
+            )
+        if self._automatic and self.rank_test != "permutation":
+            raise ValueError(
+                f"rank_test={self.rank_test!r} is for classes: with a continuous y use "
+                "'permutation', or give n_spurious."
+            )
+        self._environments_given = environments_given
+        self._parts = None
+        joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
+        moments = CellMoments.from_checked(joint)
+
+        def recover(moments: CellMoments, n_spurious: int | Search) -> Found:
+            return subspace_given_response(moments, n_spurious, scale=self.scale)
+
+        self._found = self._find_with(moments, response_nulls(rows), recover)
+        self.moments_ = moments
+        return self

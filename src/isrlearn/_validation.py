@@ -99,6 +99,34 @@ def check_rows(
     )
 
 
+def check_response_rows(
+    X: Any, y: Any, environments: Any, sample_weight: Any, *, estimator: BaseEstimator
+) -> Rows:
+    """Check and encode the arguments of `fit` for a continuous target: all rows are of one class.
+
+    Parameters
+    ----------
+    X, y, environments, sample_weight, estimator
+        As in `check_rows`, but y is numeric.
+    """
+    refuse_sparse(X)
+    _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
+    X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
+    weights = check_weights(sample_weight, len(X))
+    labels, codes = encode_environments(environments, len(X))
+    kept = slice(None) if weights is None else weights > 0
+    X, y = X[kept], np.asarray(y, dtype=np.float64)[kept]
+    return Rows(
+        X=X,
+        y=y,
+        classes=np.zeros(1, dtype=np.intp),
+        class_codes=np.zeros(len(X), dtype=np.intp),
+        environments=labels,
+        environment_codes=codes[kept],
+        sample_weight=None if weights is None else weights[kept],
+    )
+
+
 def _check_X_y(
     X: Any, y: Any, estimator: BaseEstimator | None, reset: bool
 ) -> tuple[FloatArray, LabelArray]:
@@ -198,7 +226,7 @@ def _refuse_continuous(y: LabelArray) -> None:
     if kind.startswith("continuous"):
         raise ValueError(
             f"y is {kind} with {len(np.unique(y))} distinct values, but class labels are needed: "
-            "bin it or round it to classes."
+            "use ISRRegressor, or bin it to classes."
         )
 
 

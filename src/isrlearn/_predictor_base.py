@@ -1,0 +1,145 @@
+"""Stage 3: what the predictors share: a subspace, and a linear head on the rest."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from isrlearn._base import ISRTransformer, SubspaceAttributes
+from isrlearn._folding import fold
+from isrlearn._rank_test import RankChoice
+from isrlearn._transformers import ISR
+from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._validation import Rows, check_features
+from isrlearn.subspace import Subspace
+
+
+class ISRPredictor(SubspaceAttributes, BaseEstimator):
+    """A fitted `isr_` and a fitted `head_`; a subclass says how both are found."""
+
+    __metadata_request__fit: ClassVar = {"environments": True}
+
+    _default_head: ClassVar[type]
+    isr: ISRTransformer | None
+    head: Any
+    isr_: ISRTransformer
+    head_: Any
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment, also one never seen.
+        """
+        X = self._without_spurious(X)
+        return np.asarray(self.head_.predict(X))
+
+    @property
+    def coef_(self) -> Float64Array:
+        """Weights of the head in the original coordinates."""
+        return self._folded()[0]
+
+    @property
+    def intercept_(self) -> Float64Array:
+        """Bias of the head in the original coordinates."""
+        return self._folded()[1]
+
+    @property
+    def subspace_(self) -> Subspace:
+        """The spurious subspace, a frozen `Subspace`."""
+        check_is_fitted(self, "head_")
+        return self.isr_.subspace_
+
+    @property
+    def rank_choice_(self) -> RankChoice | None:
+        """How the rank was chosen: the tests and their p-values; None if it was given."""
+        check_is_fitted(self, "head_")
+        return self.isr_.rank_choice_
+
+    @property
+    def environments_(self) -> LabelArray:
+        """Sorted environments."""
+        check_is_fitted(self, "head_")
+        return self.isr_.environments_
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the default parts, such as ``isr__n_spurious``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values, as in scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        for name, default in (("isr", ISR), ("head", self._default_head)):
+            # A parameter of a part that is left to its default: write the default out first.
+            nested = any(key.startswith(f"{name}__") for key in params)
+            if nested and params.get(name, getattr(self, name)) is None:
+                params[name] = default()
+        return super().set_params(**params)
+
+    def _isr_or_default(self) -> ISRTransformer:
+        return ISR() if self.isr is None else self.isr
+
+    def _head_or_default(self) -> Any:
+        return self._default_head() if self.head is None else self.head
+
+    def _forget(self) -> None:
+        """Drop the results of an earlier fit: one that fails must not look like a fit."""
+        for name in ("isr_", "head_"):
+            self.__dict__.pop(name, None)
+
+    def _fresh_isr(self) -> ISRTransformer:
+        """Return the `isr` to be fitted, with the features that this estimator was given."""
+        isr: ISRTransformer = clone(self._isr_or_default())
+        isr._check_parameters()
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(isr, name, getattr(self, name))
+        return isr
+
+    def _fit_head(self, rows: Rows, weights: Float64Array | None) -> None:
+        head = clone(self._head_or_default())
+        self.head_ = fit_head(head, self.isr_._remove(rows.X), rows.y, weights)
+
+    def _without_spurious(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "head_")
+        return self.isr_._remove(check_features(X, self))
+
+    def _folded(self) -> tuple[Float64Array, Float64Array]:
+        check_is_fitted(self, "head_")
+        try:
+            return self.isr_.fold_into(*fold(self.head_))
+        except TypeError as error:
+            # AttributeError, so that hasattr(clf, "coef_") is False for a head that is not linear.
+            raise AttributeError(str(error)) from error
+
+
+def fit_head(head: Any, X: FloatArray, y: LabelArray, weights: Float64Array | None) -> Any:
+    if weights is None:
+        return head.fit(X, y)
+    # The weights are ours, not metadata that the user sent: they go by name whatever is requested.
+    with config_context(enable_metadata_routing=False):
+        return head.fit(X, y, **{_weight_argument(head): weights})
+
+
+def _weight_argument(head: Any) -> str:
+    """Return the name under which the `fit` of a head takes weights without metadata routing."""
+    if hasattr(head, "steps"):
+        name, last = head.steps[-1]
+        return f"{name}__{_weight_argument(last)}"
+    if hasattr(head, "param_grid") or hasattr(head, "param_distributions"):
+        return _weight_argument(head.estimator)
+    if has_fit_parameter(head, "sample_weight"):
+        return "sample_weight"
+    raise ValueError(
+        f"{type(head).__name__}.fit takes no sample_weight, which group_weight and sample_weight "
+        "need: choose another head or leave both out."
+    )
