@@ -11,12 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isrlearn import datasets, exceptions, metrics, moments, plots, subspace
+    from isrlearn import datasets, diagnosis, exceptions, metrics, moments, plots, subspace
     from isrlearn._folding import fold, repair_head
     from isrlearn._predictors import ISRClassifier
     from isrlearn._rank_test import RankChoice, RankStep
     from isrlearn._regressor import ISRRegressor
     from isrlearn._transformers import ISR, ISRCov, ISRMean
+    from isrlearn.diagnosis import Diagnosis
     from isrlearn.moments import CellMoments
     from isrlearn.subspace import Subspace
 
@@ -24,6 +25,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "CellMoments": "isrlearn.moments",
+    "Diagnosis": "isrlearn.diagnosis",
     "ISR": "isrlearn._transformers",
     "ISRClassifier": "isrlearn._predictors",
     "ISRCov": "isrlearn._transformers",
@@ -35,16 +37,18 @@ _HOMES = {
     "fold": "isrlearn._folding",
     "repair_head": "isrlearn._folding",
     "datasets": "isrlearn.datasets",
+    "diagnosis": "isrlearn.diagnosis",
     "exceptions": "isrlearn.exceptions",
     "metrics": "isrlearn.metrics",
     "moments": "isrlearn.moments",
     "plots": "isrlearn.plots",
     "subspace": "isrlearn.subspace",
 }
-_SUBMODULES = {"datasets", "exceptions", "metrics", "moments", "plots", "subspace"}
+_SUBMODULES = {"datasets", "diagnosis", "exceptions", "metrics", "moments", "plots", "subspace"}
 
 __all__ = [
     "CellMoments",
+    "Diagnosis",
     "ISR",
     "ISRClassifier",
     "ISRCov",
@@ -55,6 +59,7 @@ __all__ = [
     "Subspace",
     "__version__",
     "datasets",
+    "diagnosis",
     "exceptions",
     "fold",
     "metrics",

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from isrlearn._diagnose import diagnose
 from isrlearn._parts import PartMoments
 from isrlearn._rank import check_n_spurious, check_search
 from isrlearn._rank_test import RankChoice
@@ -17,6 +18,7 @@ from isrlearn._search import Found, NullSource, Search, part_nulls, row_nulls
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_features, check_rows, check_scale
 from isrlearn._warnings import warn_user
+from isrlearn.diagnosis import Diagnosis
 from isrlearn.exceptions import SingleEnvironmentWarning
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
@@ -222,6 +224,17 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """How the rank was chosen: the tests and their p-values; None if it was given."""
         return self._result().choice
 
+    def diagnose(self) -> Diagnosis:
+        """Say what was found, how sure it is, and which assumption fails.
+
+        Returns
+        -------
+        Diagnosis
+            A report to print or to show in a notebook. Tests and intervals need
+            ``n_spurious="auto"``.
+        """
+        return diagnose(type(self).__name__, self._result(), self.moments_, self.n_features_in_)
+
     def _result(self) -> Found:
         check_is_fitted(self, "moments_")
         if self._found is None:
@@ -290,7 +303,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "environments has no known value: all are None or NaN. Give the environment of "
                 "some rows, or leave the argument out to remove nothing."
             )
-        nothing = Found(Subspace.nothing(self.n_features_in_), None)
+        nothing = Found(Subspace.nothing(self.n_features_in_))
         if len(moments.environments) == 0:
             warn_user(
                 f"{type(self).__name__} was fitted without environments: nothing can be seen to "

@@ -1,5 +1,6 @@
 """Stage 3: what the predictors share: a subspace, and a linear head on the rest."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_features
+from isrlearn.diagnosis import Diagnosis
 from isrlearn.subspace import Subspace
 
 
@@ -59,6 +61,18 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
         """How the rank was chosen: the tests and their p-values; None if it was given."""
         check_is_fitted(self, "head_")
         return self.isr_.rank_choice_
+
+    def diagnose(self) -> Diagnosis:
+        """Say what was found, how sure it is, and which assumption fails.
+
+        Returns
+        -------
+        Diagnosis
+            A report to print or to show in a notebook. Tests and intervals need
+            ``n_spurious="auto"``.
+        """
+        check_is_fitted(self, "head_")
+        return replace(self.isr_.diagnose(), method=type(self).__name__)
 
     @property
     def environments_(self) -> LabelArray:

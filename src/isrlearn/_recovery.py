@@ -44,7 +44,7 @@ def subspace_from_means(
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
     identified = _n_spanned(cells)
     if isinstance(n_spurious, Search):
-        choice = find_rank(
+        choice, workings = find_rank(
             cells,
             given_classes(cells),
             n_spurious,
@@ -52,10 +52,10 @@ def subspace_from_means(
             most=min(identified, cells.n_features - 1),
             orders="means",
         )
-        return Found(_removal(spectrum, choice.rank, moments, scale), choice)
+        return Found(_removal(spectrum, choice.rank, moments, scale), choice, workings)
     where = f"the means of {len(cells.environments)} environments"
     check_rank(n_spurious, identified, cells.n_features, where)
-    return Found(_removal(spectrum, n_spurious, moments, scale), None)
+    return Found(_removal(spectrum, n_spurious, moments, scale))
 
 
 def subspace_from_covariances(
@@ -88,7 +88,7 @@ def subspace_from_covariances(
     chosen = choose_pairs(cells, pairs)
     if isinstance(n_spurious, Search):
         _, identified = _shared_by_pairs(cells, chosen, 0)
-        choice = find_rank(
+        choice, workings = find_rank(
             cells,
             given_classes(cells),
             n_spurious,
@@ -97,11 +97,11 @@ def subspace_from_covariances(
             orders="covariances",
         )
         spectrum, _ = _shared_by_pairs(cells, chosen, choice.rank)
-        return Found(_removal(spectrum, choice.rank, moments, scale), choice)
+        return Found(_removal(spectrum, choice.rank, moments, scale), choice, workings)
     spectrum, identified = _shared_by_pairs(cells, chosen, n_spurious)
     where = f"the covariances of {len(cells.environments)} environments"
     check_rank(n_spurious, identified, cells.n_features, where)
-    return Found(_removal(spectrum, n_spurious, moments, scale), None)
+    return Found(_removal(spectrum, n_spurious, moments, scale))
 
 
 def subspace_from_both(

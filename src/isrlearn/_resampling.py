@@ -26,8 +26,9 @@ def resampled(
 
     The parts of a cell deviate from it in mean and covariance. Times the root of their size,
     all such deviations of a class have one distribution where nothing differs, whatever that of
-    the rows: no normal law and no fourth moments are assumed. In a draw, the deviation of each cell
-    is the sum of all g deviations of its class with random signs, over :math:`\sqrt g`.
+    the rows: no normal law and no fourth moments are assumed. In a draw, the deviation of a cell
+    with g parts is the sum of g deviations of its class, drawn with replacement, over
+    :math:`\sqrt g`.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def resampled(
     sums = np.zeros((n_draws, len(cells.means), deviations.shape[1]))
     for c in np.unique(cells.class_index):
         own = cells.class_index[owners] == c
-        _add_draws(sums, np.flatnonzero(cells.class_index == c), deviations[own], random)
+        members = np.flatnonzero(cells.class_index == c)
+        _add_draws(sums, members, deviations[own], owners[own], random)
     scaled = sums / np.sqrt(cells.weights)[:, None]
     null = cond._replace(
         grams=np.broadcast_to(cond.grams, (n_draws, *cond.grams.shape)),
@@ -93,9 +95,13 @@ def _stretched(rows: Float64Array, owners: IntArray) -> tuple[Float64Array, IntA
 
 
 def _add_draws(
-    sums: Float64Array, cells: IntArray, deviations: Float64Array, random: np.random.Generator
+    sums: Float64Array,
+    cells: IntArray,
+    deviations: Float64Array,
+    owners: IntArray,
+    random: np.random.Generator,
 ) -> None:
-    """Give each cell a sum of deviations with random signs, over the root of their number."""
+    """Give each cell as many deviations of its class as it has parts, drawn with replacement."""
     n = len(deviations)
     if n < LEAST_PARTS:
         raise ValueError(
@@ -103,8 +109,9 @@ def _add_draws(
             "a difference. Add rows, or give n_spurious instead of 'auto'."
         )
     for cell in cells:
-        signs = random.choice([-1.0, 1.0], size=(len(sums), n))
-        sums[:, cell] = signs @ deviations / np.sqrt(n)
+        g = max(LEAST_PARTS, int(np.sum(owners == cell)))
+        times = random.multinomial(g, np.full(n, 1 / n), size=len(sums))
+        sums[:, cell] = times @ deviations / np.sqrt(g)
 
 
 def _codes(moments: CellMoments, of: CellMoments) -> IntArray:

@@ -21,6 +21,7 @@ from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._resampling import resampled
 from isrlearn._typing import Float64Array
 from isrlearn._validation import UNKNOWN, Rows
+from isrlearn._workings import Workings, target_contrasts
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
 
@@ -52,10 +53,11 @@ class Search(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A subspace, and how its rank was chosen: None if it was given."""
+    """A subspace, how its rank was chosen, and from what: None if the rank was given."""
 
     subspace: Subspace
-    choice: RankChoice | None
+    choice: RankChoice | None = None
+    workings: Workings | None = None
 
 
 def find_rank(
@@ -66,7 +68,7 @@ def find_rank(
     *,
     most: int,
     orders: str,
-) -> RankChoice:
+) -> tuple[RankChoice, Workings]:
     """Test how many of a method's own directions to remove.
 
     Parameters
@@ -83,15 +85,25 @@ def find_rank(
         What the method looks at.
     """
     frame = noise_frame(cond)
-    return choose_rank(
-        evidence_in(cond, frame),
-        search.nulls(cells, cond, frame, search.n_permutations, search.random),
-        frame,
+    workings = _workings(cells, cond, frame, search)
+    choice = choose_rank(
+        *workings[:3],
         lambda rank: directions(rank) @ frame.forward,
         alpha=search.alpha,
-        most=most,
-        n_rows=float(cond.grams[:, 0, 0].sum()),
+        most=most if frame.forward.shape[1] else 0,
+        n_rows=workings.n_rows,
         orders=orders,
+    )
+    return choice, workings
+
+
+def _workings(cells: CellMoments, cond: Conditioned, frame: Frame, search: Search) -> Workings:
+    return Workings(
+        observed=evidence_in(cond, frame),
+        null=search.nulls(cells, cond, frame, search.n_permutations, search.random),
+        frame=frame,
+        n_rows=float(cond.grams[:, 0, 0].sum()),
+        target=target_contrasts(cond, frame),
     )
 
 
@@ -120,26 +132,25 @@ def joint_subspace(
     spectrum = np.zeros(n_features)
     if frame.forward.shape[1] == 0:
         _refuse(rank, 0, n_features, cond)
-        return Found(Subspace.nothing(n_features), None)
+        return Found(Subspace.nothing(n_features))
     observed, n_rows = evidence_in(cond, frame), float(cond.grams[:, 0, 0].sum())
     joint = joint_space(*observed, frame, n_rows)
     values = joint_values(joint)[:n_features]
     spectrum[: len(values)] = values
     identified = n_identified_jointly(values)
     if isinstance(rank, Search):
-        null = rank.nulls(cells, cond, frame, rank.n_permutations, rank.random)
+        workings = _workings(cells, cond, frame, rank)
         choice = choose_rank(
-            observed,
-            null,
-            frame,
+            *workings[:3],
             lambda r: joint_directions(joint, r) @ joint.to_frame,
             alpha=rank.alpha,
             most=min(identified, n_features - 1, len(values) - 1),
             n_rows=n_rows,
         )
-        return Found(_removal(joint, frame, choice.rank, centre, spectrum, scale), choice)
+        removal = _removal(joint, frame, choice.rank, centre, spectrum, scale)
+        return Found(removal, choice, workings)
     _refuse(rank, identified, n_features, cond)
-    return Found(_removal(joint, frame, rank, centre, spectrum, scale), None)
+    return Found(_removal(joint, frame, rank, centre, spectrum, scale))
 
 
 def row_nulls(rows: Rows) -> NullSource:

@@ -1,0 +1,208 @@
+"""Which assumption fails, and what to do about it."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from isrlearn._comparison import TINY_CELL_ROWS
+from isrlearn._rank_test import RankChoice
+from isrlearn._typing import Float64Array, IntArray
+from isrlearn.diagnosis import Finding
+
+WIDE_ANGLE: Final = np.pi / 6
+LARGE_SHARE: Final = 0.5
+LARGE_RATIO: Final = 1.5
+HIGH_CORRELATION: Final = 0.8
+
+
+class Seen(NamedTuple):
+    """What a diagnosis looks at."""
+
+    n_features: int
+    n_spurious: int
+    n_environments: int
+    most_by_means: int
+    counts: IntArray
+    """(k, E)"""
+    tests: RankChoice | None
+    means: RankChoice | None
+    covariances: RankChoice | None
+    angle: tuple[float, float, float] | None
+    share: float | None
+    spreads: Float64Array
+    """(E, 2) of a continuous target: its variance, and that of x given it; else empty."""
+
+
+def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
+    """Return the verdict in one sentence, and the findings, warnings first."""
+    checks = (
+        _target_is_an_effect,
+        _nothing_is_invariant,
+        _too_few_environments,
+        _given_beyond_the_means,
+        _bad_cells,
+        _uncertain,
+        _nothing_differs,
+        _one_order_only,
+        _target_information,
+    )
+    findings = [finding for check in checks if (finding := check(seen)) is not None]
+    findings.sort(key=lambda finding: not finding.is_warning)
+    return _verdict(seen, {finding.code for finding in findings}), tuple(findings)
+
+
+def _verdict(seen: Seen, codes: set[str]) -> str:
+    r = seen.n_spurious
+    directions = f"{r} direction{'s' if r != 1 else ''}"
+    if "target_is_an_effect" in codes or "nothing_is_invariant" in codes:
+        return "these data do not fit the method; do not rely on the result."
+    if "nothing_differs" in codes:
+        return "no difference between the environments given the target; nothing is removed."
+    if "too_few_environments" in codes or "beyond_the_means" in codes:
+        return f"{directions} removed, but there may be more that these environments cannot show."
+    if "uncertain_directions" in codes:
+        return f"{directions} removed, but these rows do not say well which."
+    if seen.tests is None:
+        return f"{directions} removed, as asked for; their number was not tested."
+    return f"{directions} removed; no further difference between the environments is seen."
+
+
+def _target_is_an_effect(seen: Seen) -> Finding | None:
+    """See Example 1 of the Linear Unit-Tests: all that is given the target moves with it."""
+    if len(seen.spreads) < 2 or seen.n_spurious <= seen.n_features / 2:
+        return None
+    logs = np.log(np.maximum(seen.spreads, np.finfo(np.float64).tiny))
+    together = float(np.corrcoef(logs.T)[0, 1]) if logs.std(axis=0).all() else 0.0
+    ratio = float(seen.spreads[:, 0].max() / max(seen.spreads[:, 0].min(), 1e-300))
+    if together < HIGH_CORRELATION or ratio < LARGE_RATIO:
+        return None
+    return Finding(
+        "target_is_an_effect",
+        True,
+        f"Given the target, the environments differ in {seen.n_spurious} of {seen.n_features} "
+        "directions, and the spread of the features moves with that of the target. This is how it "
+        "looks when features cause the target: then no direction keeps its relation given the "
+        "target.",
+        "ISR removes the causes together with the effects. Use a method that conditions on the "
+        "features, such as regression on the causes.",
+    )
+
+
+def _nothing_is_invariant(seen: Seen) -> Finding | None:
+    if seen.n_features < 2 or seen.tests is None or seen.n_spurious < seen.n_features - 1:
+        return None
+    return Finding(
+        "nothing_is_invariant",
+        True,
+        f"The environments differ in all of {seen.n_features} directions that could be tested: "
+        "none keeps its relation to the target.",
+        "Look whether features cause the target, whether rows are labelled alike in all "
+        "environments, or whether a difference of scale should be taken out first.",
+    )
+
+
+def _too_few_environments(seen: Seen) -> Finding | None:
+    """All that the means can show is seen, and covariances show nothing."""
+    if seen.tests is None or seen.means is None or seen.covariances is None:
+        return None
+    E, r = seen.n_environments, seen.n_spurious
+    if seen.covariances.rank > 0 or r == 0 or (r != E - 1 and r < seen.most_by_means):
+        return None
+    return Finding(
+        "too_few_environments",
+        True,
+        f"The means differ in {r} direction(s), all that {E} environments can show, and the "
+        "covariances do not differ. A direction in which all training environments agree cannot be "
+        "told from an invariant one.",
+        f"With d_s spurious directions, d_s + 1 environments are needed: at least {E + 1} to see "
+        "one more than now. Environments with another spread would do as well.",
+    )
+
+
+def _given_beyond_the_means(seen: Seen) -> Finding | None:
+    E, r = seen.n_environments, seen.n_spurious
+    if seen.tests is not None or r <= E - 1:
+        return None
+    return Finding(
+        "beyond_the_means",
+        True,
+        f"{r} directions were asked for. The means of {E} environments are sure to show {E - 1} "
+        "only; the others rest on differences of covariances, which were not tested.",
+        f"From means alone {r} directions need {r + 1} environments. Fit with n_spurious='auto' to "
+        "see whether covariances differ.",
+    )
+
+
+def _bad_cells(seen: Seen) -> Finding | None:
+    empty = int(np.sum(seen.counts == 0))
+    tiny = int(np.sum((seen.counts > 0) & (seen.counts < TINY_CELL_ROWS)))
+    if not empty and not tiny:
+        return None
+    parts = [f"{empty} cell(s) of class and environment have no rows"] if empty else []
+    parts += [f"{tiny} have fewer than {TINY_CELL_ROWS}"] if tiny else []
+    return Finding(
+        "bad_cells",
+        True,
+        f"{' and '.join(parts)}: they say little or nothing of what differs.",
+        "Add rows there, or merge environments.",
+    )
+
+
+def _uncertain(seen: Seen) -> Finding | None:
+    if seen.angle is None or seen.angle[1] < WIDE_ANGLE:
+        return None
+    return Finding(
+        "uncertain_directions",
+        True,
+        f"The directions are known to about {np.degrees(seen.angle[1]):.0f} degrees only.",
+        "Add rows or environments: what is removed may leave a good part of the spurious cue.",
+    )
+
+
+def _nothing_differs(seen: Seen) -> Finding | None:
+    if seen.tests is None or seen.n_spurious > 0:
+        return None
+    return Finding(
+        "nothing_differs",
+        False,
+        f"No difference is significant at level {seen.tests.alpha:g} "
+        f"(p = {_first(seen.tests):.3f}).",
+        "If a spurious cue is expected, check that the environments label it, or add rows.",
+    )
+
+
+def _one_order_only(seen: Seen) -> Finding | None:
+    if seen.means is None or seen.covariances is None or seen.n_spurious == 0:
+        return None
+    if seen.covariances.rank == 0:
+        return Finding(
+            "no_covariance_difference",
+            False,
+            f"The covariances do not differ (p = {_first(seen.covariances):.3f}).",
+            "All rests on the means; ISRCov would not work here.",
+        )
+    if seen.means.rank == 0:
+        return Finding(
+            "no_mean_difference",
+            False,
+            f"The means do not differ (p = {_first(seen.means):.3f}).",
+            "All rests on the covariances; ISRMean would not work here.",
+        )
+    return None
+
+
+def _target_information(seen: Seen) -> Finding | None:
+    if seen.share is None or seen.n_spurious == 0 or seen.share < LARGE_SHARE:
+        return None
+    return Finding(
+        "target_information_removed",
+        False,
+        f"{seen.share:.0%} of what tells the target in these rows lies along the removed "
+        "directions.",
+        "That is right for a strong spurious cue. If accuracy in new environments falls with it, "
+        "remove less (n_spurious) or shrink instead (scale).",
+    )
+
+
+def _first(choice: RankChoice) -> float:
+    return float(choice.p_values[0]) if len(choice.steps) else 1.0
