@@ -188,4 +188,4 @@ def test_tags_are_those_of_the_head():
             return tags
 
     assert get_tags(ISRClassifier()).classifier_tags.multi_class
-    assert not get_tags(ISRClassifier(head=BinaryOnly())).classifier_tags.multi_class
+    assert not get_tags(ISRClassifier(ISRMean(), head=BinaryOnly())).classifier_tags.multi_class

@@ -14,7 +14,7 @@ LAYERS = [
     ["moments"],
     ["_comparison", "_spectra", "_rank", "_conditioning", "_parts"],
     ["subspace", "_pairs", "_frame"],
-    ["_joint", "_nulls"],
+    ["_joint", "_nulls", "_heads"],
     ["_rank_test", "_resampling"],
     ["_workings", "diagnosis"],
     ["_search", "_findings"],

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, LogisticHead
 from isrlearn._predictors import balanced_weights
 from isrlearn._validation import check_rows
 from isrlearn.datasets import load_colored_digits
@@ -130,17 +130,17 @@ def test_without_environments_it_is_the_plain_head(rows):
     with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
         clf = ISRClassifier().fit(X, y)
     assert clf.n_spurious_ == 0
-    np.testing.assert_allclose(clf.coef_, LogisticRegression().fit(X, y).coef_)
+    np.testing.assert_allclose(clf.coef_, LogisticHead().fit(X, y).coef_)
 
 
 def test_a_head_that_is_not_linear_has_no_coefficients(rows):
     X, y, e = rows
-    clf = ISRClassifier(head=KNeighborsClassifier()).fit(X, y, environments=e)
+    clf = ISRClassifier(ISRMean(), head=KNeighborsClassifier()).fit(X, y, environments=e)
     assert not hasattr(clf, "coef_")
     assert not hasattr(clf, "decision_function")
     assert clf.predict_proba(X).shape == (len(X), 3)
     with pytest.raises(ValueError, match="KNeighborsClassifier.fit takes no sample_weight"):
-        ISRClassifier(head=KNeighborsClassifier(), group_weight="balanced").fit(
+        ISRClassifier(ISRMean(), head=KNeighborsClassifier(), group_weight="balanced").fit(
             X, y, environments=e
         )
 
@@ -151,9 +151,9 @@ def test_weights_reach_a_pipeline_head_with_routing_on(rows):
         logistic = LogisticRegression().set_fit_request(sample_weight=True)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         head = make_pipeline(scaler, logistic)
-        on = ISRClassifier(head=head, group_weight="balanced").fit(X, y, environments=e)
+        on = ISRClassifier(ISRMean(), head=head, group_weight="balanced").fit(X, y, environments=e)
     head = make_pipeline(StandardScaler(), LogisticRegression())
-    off = ISRClassifier(head=head, group_weight="balanced").fit(X, y, environments=e)
+    off = ISRClassifier(ISRMean(), head=head, group_weight="balanced").fit(X, y, environments=e)
     np.testing.assert_allclose(on.coef_, off.coef_)
 
 
@@ -212,19 +212,21 @@ def test_nothing_to_remove_needs_nothing_to_compare(rows):
     """The baseline of a search over n_spurious fits wherever a plain head fits."""
     X, y, e = rows
     clf = ISRClassifier(ISRMean(0)).fit(X, y, environments=np.full(len(X), "a"))
-    np.testing.assert_allclose(clf.coef_, LogisticRegression().fit(X, y).coef_)
+    np.testing.assert_allclose(clf.coef_, LogisticHead().fit(X, y).coef_)
 
 
 def test_weights_reach_heads_of_every_kind_or_are_refused(rows):
     X, y, e = rows
     plain = LogisticRegression(max_iter=5000)
-    expected = ISRClassifier(head=plain, group_weight="balanced").fit(X, y, environments=e)
+    expected = ISRClassifier(ISRMean(), head=plain, group_weight="balanced").fit(
+        X, y, environments=e
+    )
     search = GridSearchCV(plain, {"C": [1.0]}, cv=StratifiedKFold(2))
-    found = ISRClassifier(head=search, group_weight="balanced").fit(X, y, environments=e)
+    found = ISRClassifier(ISRMean(), head=search, group_weight="balanced").fit(X, y, environments=e)
     np.testing.assert_allclose(found.coef_, expected.coef_)
     deaf = make_pipeline(StandardScaler(), KNeighborsClassifier())
     with pytest.raises(ValueError, match="KNeighborsClassifier.fit takes no sample_weight"):
-        ISRClassifier(head=deaf, group_weight="balanced").fit(X, y, environments=e)
+        ISRClassifier(ISRMean(), head=deaf, group_weight="balanced").fit(X, y, environments=e)
 
 
 def test_output_configuration_of_pandas_does_not_reach_the_head(rows):
@@ -241,10 +243,12 @@ def test_output_configuration_of_pandas_does_not_reach_the_head(rows):
 
 def test_voting_heads_have_no_coefficients_of_their_decisions(rows):
     X, y, e = rows
-    clf = ISRClassifier(head=SVC(kernel="linear")).fit(X, y, environments=e)
+    clf = ISRClassifier(ISRMean(), head=SVC(kernel="linear")).fit(X, y, environments=e)
     assert not hasattr(clf, "coef_")
     two = y != "z"
-    binary = ISRClassifier(head=SVC(kernel="linear")).fit(X[two], y[two], environments=e[two])
+    binary = ISRClassifier(ISRMean(), head=SVC(kernel="linear")).fit(
+        X[two], y[two], environments=e[two]
+    )
     by_hand = X[two] @ binary.coef_[0] + binary.intercept_
     np.testing.assert_allclose(by_hand, binary.decision_function(X[two]), atol=1e-8)
 
@@ -271,14 +275,16 @@ def test_weights_reach_nested_heads_whatever_the_routing(rows):
         found = []
         for routing in (False, True):
             with sklearn.config_context(enable_metadata_routing=routing):
-                clf = ISRClassifier(head=head, group_weight="balanced").fit(X, y, environments=e)
+                clf = ISRClassifier(ISRMean(), head=head, group_weight="balanced").fit(
+                    X, y, environments=e
+                )
             found.append(clf.coef_)
         np.testing.assert_allclose(*found)
 
 
 def test_a_sparse_head_folds_too(rows):
     X, y, e = rows
-    clf = ISRClassifier(head=LogisticRegression(max_iter=5000)).fit(X, y, environments=e)
+    clf = ISRClassifier(ISRMean(), head=LogisticRegression(max_iter=5000)).fit(X, y, environments=e)
     dense = clf.coef_
     clf.head_.sparsify()
     np.testing.assert_allclose(clf.coef_, dense)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor, LogisticHead
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::isrlearn.exceptions.SingleEnvironmentWarning"),
@@ -27,6 +27,7 @@ ESTIMATORS = [
     ISRClassifier(),
     ISRClassifier(ISRCov(2), RidgeClassifier(), group_weight="balanced"),
     ISRRegressor(),
+    LogisticHead(),
 ]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isrlearn import datasets, diagnosis, exceptions, metrics, moments, plots, subspace
     from isrlearn._folding import fold, repair_head
+    from isrlearn._heads import LogisticHead
     from isrlearn._predictors import ISRClassifier
     from isrlearn._rank_test import RankChoice, RankStep
     from isrlearn._regressor import ISRRegressor
@@ -31,6 +32,7 @@ _HOMES = {
     "ISRCov": "isrlearn._transformers",
     "ISRMean": "isrlearn._transformers",
     "ISRRegressor": "isrlearn._regressor",
+    "LogisticHead": "isrlearn._heads",
     "RankChoice": "isrlearn._rank_test",
     "RankStep": "isrlearn._rank_test",
     "Subspace": "isrlearn.subspace",
@@ -54,6 +56,7 @@ __all__ = [
     "ISRCov",
     "ISRMean",
     "ISRRegressor",
+    "LogisticHead",
     "RankChoice",
     "RankStep",
     "Subspace",

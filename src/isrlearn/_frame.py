@@ -18,6 +18,7 @@ MOST_COORDINATES: Final = 50
 ROWS_PER_COORDINATE: Final = 10
 MOST_ENTRIES: Final = 250_000  # of all covariance differences together: E p^2
 SINGULAR: Final = 1e-10
+ROUNDING: Final = 8.0  # multiples of the rounding error that are no variation
 
 
 class Frame(NamedTuple):
@@ -31,7 +32,7 @@ class Frame(NamedTuple):
     """p: the first p coordinates are those in which covariances are compared."""
 
 
-def noise_frame(cond: Conditioned) -> Frame:
+def noise_frame(cond: Conditioned, rounding: Float64Array) -> Frame:
     r"""Return coordinates z in which the total covariance given the target is nearly white.
 
     With :math:`T = Q\Lambda Q^T` that covariance on the correlation scale,
@@ -49,15 +50,40 @@ def noise_frame(cond: Conditioned) -> Frame:
     ----------
     cond : Conditioned
         Moments with covariances of all d features.
+    rounding : ndarray of shape (d,)
+        Rounding error of each feature: one that varies no more than that is constant.
     """
-    total = _total_covariance(cond)
+    n_environments = len(np.unique(cond.environment))
+    n_rows = float(cond.grams[:, 0, 0].sum())
+    return frame_of(_total_covariance(cond), rounding, n_rows, n_environments)
+
+
+def frame_of(
+    total: Float64Array, rounding: Float64Array, n_rows: float, n_environments: int
+) -> Frame:
+    """Return the coordinates of `noise_frame` for a covariance.
+
+    Parameters
+    ----------
+    total : ndarray of shape (d, d)
+        The covariance to make white.
+    rounding : ndarray of shape (d,)
+        As in `noise_frame`.
+    n_rows : float
+        Rows that it was estimated from.
+    n_environments : int
+        How many covariances are to be compared in the leading coordinates.
+    """
     scale = np.sqrt(np.diag(total))
-    scale[scale == 0] = 1.0
-    values, vectors = eigh(total / np.outer(scale, scale))
+    constant = scale <= ROUNDING * rounding
+    scale[constant] = 1.0
+    correlation = total / np.outer(scale, scale)
+    correlation[constant] = correlation[:, constant] = 0.0
+    values, vectors = eigh(correlation)
     values, vectors = values[::-1], vectors[:, ::-1]
     used = values > SINGULAR * max(values[0], SINGULAR)
     values, vectors = values[used], vectors[:, used]
-    most = _most_coordinates(cond)
+    most = _most_coordinates(n_rows, n_environments)
     root = np.sqrt(values + ridge(values, most))
     return Frame(
         forward=vectors / scale[:, None] / root,
@@ -96,9 +122,7 @@ def _total_covariance(cond: Conditioned) -> Float64Array:
     return np.asarray((within + contrasts.T @ contrasts) / weights.sum())
 
 
-def _most_coordinates(cond: Conditioned) -> int:
-    n_rows = float(cond.grams[:, 0, 0].sum())
-    n_environments = len(np.unique(cond.environment))
+def _most_coordinates(n_rows: float, n_environments: int) -> int:
     by_memory = int(np.sqrt(MOST_ENTRIES / n_environments))
     by_rows = max(FEW_COORDINATES, int(n_rows / ROWS_PER_COORDINATE))
     return max(2, min(MOST_COORDINATES, by_memory, by_rows))

@@ -73,8 +73,12 @@ def joint_space(
 
 def joint_values(joint: Joint) -> Float64Array:
     r"""Return the eigenvalues of :math:`M^TM + \sum_e D_e^2`, descending."""
-    scatter = joint.means.T @ joint.means + _squares(joint.covariances)
-    return np.asarray(np.maximum(np.linalg.eigvalsh(scatter)[::-1], 0.0))
+    # By singular values: squares of small ones would drown in the rounding of large ones.
+    stacked = np.concatenate([joint.means, *joint.covariances])
+    values = np.zeros(stacked.shape[1])
+    singular = np.linalg.svd(stacked, compute_uv=False)
+    values[: len(singular)] = singular**2
+    return values
 
 
 def n_identified_jointly(values: Float64Array) -> int:

@@ -4,13 +4,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer
+from isrlearn._heads import LogisticHead
 from isrlearn._predictor_base import ISRPredictor
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
@@ -33,7 +33,8 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     isr : transformer, default=None
         `ISR`, `ISRMean` or `ISRCov`, not fitted; None is ``ISR()``.
     head : classifier, default=None
-        Fitted on the rows without their spurious part; None is ``LogisticRegression()``.
+        Fitted on the rows without their spurious part; None is `LogisticHead`,
+        logistic regression whose penalty does not depend on units.
     group_weight : {None, "balanced"}, default=None
         "balanced" weighs rows in the head by the inverse size of their (class, environment) group,
         so that all groups count the same; without environments the groups are the classes. A row
@@ -73,7 +74,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     True
     """
 
-    _default_head = LogisticRegression
+    _default_head = LogisticHead
 
     def __init__(
         self,

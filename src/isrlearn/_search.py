@@ -84,7 +84,7 @@ def find_rank(
     orders : {"means", "covariances"}
         What the method looks at.
     """
-    frame = noise_frame(cond)
+    frame = noise_frame(cond, rounding_errors(cells))
     workings = _workings(cells, cond, frame, search)
     choice = choose_rank(
         *workings[:3],
@@ -128,7 +128,8 @@ def joint_subspace(
     scale : float, default=0.0
         What is left of the removed part.
     """
-    frame, n_features = noise_frame(cond), len(centre)
+    n_features = len(centre)
+    frame = noise_frame(cond, rounding_errors(cells)[:n_features])
     spectrum = np.zeros(n_features)
     if frame.forward.shape[1] == 0:
         _refuse(rank, 0, n_features, cond)
@@ -151,6 +152,11 @@ def joint_subspace(
         return Found(removal, choice, workings)
     _refuse(rank, identified, n_features, cond)
     return Found(_removal(joint, frame, rank, centre, spectrum, scale))
+
+
+def rounding_errors(cells: CellMoments) -> Float64Array:
+    """Return the rounding error of each column."""
+    return np.asarray(cells.precision * cells.largest)
 
 
 def row_nulls(rows: Rows) -> NullSource:
@@ -240,9 +246,13 @@ def _removal(
     functionals = found @ (frame.forward @ joint.from_frame).T
     orthonormal, triangle = np.linalg.qr(directions.T)
     signs = np.sign(np.diag(triangle))
-    return Subspace(
-        (orthonormal * signs).T, (triangle * signs[:, None]) @ functionals, centre, spectrum, scale
-    )
+    directions, functionals = (orthonormal * signs).T, (triangle * signs[:, None]) @ functionals
+    if not np.allclose(functionals @ directions.T, np.eye(rank), atol=1e-6):
+        raise ValueError(
+            "the scales of the features differ so much that rounding errors spoil the removal: "
+            "scale the features first, for example with StandardScaler."
+        )
+    return Subspace(directions, functionals, centre, spectrum, scale)
 
 
 def _refuse(rank: int | Search, identified: int, n_features: int, cond: Conditioned) -> None:

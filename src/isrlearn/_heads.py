@@ -1,0 +1,95 @@
+"""The default head: logistic regression whose penalty does not depend on units."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from isrlearn._blocks import largest_values
+from isrlearn._frame import frame_of
+from isrlearn._typing import Float64Array, FloatArray, IntArray
+from isrlearn._validation import FLOATS, check_weights, refuse_sparse
+
+
+class LogisticHead(LogisticRegression):
+    r"""Logistic regression in coordinates where the spread within classes is white.
+
+    The penalty of plain logistic regression falls on weights in the units of the features: a
+    feature of small scale is hardly used, however well it tells the classes apart, and features of
+    mixed scales take many steps to fit. Here the same penalty falls on weights in units of noise.
+    With up to 20 features, scaling or mixing them changes nothing in the predictions; with many,
+    weak directions keep their scale (see `ISR`), so that noise is not raised to the level of
+    signal. The weights are given in the coordinates of X.
+
+    Parameters and attributes are those of :class:`sklearn.linear_model.LogisticRegression`.
+
+    Examples
+    --------
+    >>> from isrlearn import LogisticHead
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, _ = load_penguins()
+    >>> grams = LogisticHead().fit(X, y)
+    >>> kilograms = LogisticHead().fit(X / [1, 1, 1, 1000], y)
+    >>> bool((grams.predict(X) == kilograms.predict(X / [1, 1, 1, 1000])).all())
+    True
+    """
+
+    coef_: Any
+    intercept_: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        refuse_sparse(X)
+        X, y = validate_data(self, X, y, dtype=FLOATS)
+        check_classification_targets(y)
+        weights = check_weights(sample_weight, len(X))
+        classes, codes = np.unique(y, return_inverse=True)
+        used = np.ones(len(X)) if weights is None else weights
+        centre = np.average(X, axis=0, weights=used)
+        rounding = np.finfo(X.dtype).eps * largest_values(X)
+        n_rows = float(np.sum(used > 0))
+        frame = frame_of(_within(X, codes, used), rounding, n_rows, len(classes))
+        white = (X - centre.astype(X.dtype)) @ frame.forward.astype(X.dtype)
+        if white.shape[1] == 0:  # no feature varies: only the intercept is left to fit
+            white = np.zeros((len(X), 1), dtype=X.dtype)
+        names = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
+        super().fit(white, y, sample_weight)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(names)
+        forward = frame.forward if frame.forward.shape[1] else np.zeros((X.shape[1], 1))
+        self.coef_ = (self.coef_ @ forward.T).astype(X.dtype)
+        self.intercept_ = self.intercept_ - (self.coef_ @ centre).astype(self.intercept_.dtype)
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
+def _within(X: FloatArray, codes: IntArray, weights: Float64Array) -> Float64Array:
+    """Return the covariance of rows about the mean of their class."""
+    totals = np.bincount(codes, weights)
+    indicators = (codes == np.arange(len(totals))[:, None]) * weights
+    means = (indicators @ X) / np.maximum(totals, np.finfo(np.float64).tiny)[:, None]
+    centred = (X - means.astype(X.dtype)[codes]) * np.sqrt(weights / totals.sum())[:, None].astype(
+        X.dtype
+    )
+    return np.asarray(centred.T @ centred, dtype=np.float64)
