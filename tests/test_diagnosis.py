@@ -1,0 +1,144 @@
+"""The diagnosis says what cannot work, and what would."""
+
+import numpy as np
+import pytest
+from conftest import draw_rows
+
+from isrlearn import ISR, Diagnosis, ISRClassifier, ISRCov, ISRMean, ISRRegressor
+from isrlearn.datasets import LinearUnitTest, make_linear_gaussian
+from isrlearn.exceptions import EmptyCellWarning
+
+
+def seed_of(random):
+    return int(random.integers(2**31))
+
+
+def finding(diagnosis, code):
+    return next(f for f in diagnosis.findings if f.code == code)
+
+
+@pytest.mark.parametrize("example", ["3", "3s"])
+@pytest.mark.parametrize("E", [2, 3, 4, 5])
+def test_too_few_environments_are_named_with_the_number_needed(random, example, E):
+    """E <= d_s and equal covariances: nothing can work. Two of three draws at least say so."""
+    said = 0
+    for _ in range(3):
+        X, y, e = LinearUnitTest(example, E, seed=seed_of(random)).sample(3000)
+        diagnosis = ISRClassifier(ISR(random_state=0)).fit(X, y, environments=e).diagnose()
+        if "too_few_environments" in diagnosis.warnings:
+            said += 1
+            text = finding(diagnosis, "too_few_environments")
+            assert f"all that {E} environments can show" in text.text
+            assert "d_s + 1 environments" in text.advice
+            assert f"at least {E + 1}" in text.advice
+            assert "there may be more" in diagnosis.verdict
+    assert said >= 2
+
+
+def test_a_given_rank_beyond_the_means_names_the_environments_needed(random):
+    X, y, e = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(500)
+    diagnosis = ISR(5).fit(X, y, environments=e).diagnose()
+    assert "beyond_the_means" in diagnosis.warnings
+    assert "5 directions need 6 environments" in finding(diagnosis, "beyond_the_means").advice
+    assert diagnosis.tests is None
+
+
+def test_enough_environments_are_no_warning(random):
+    quiet = 0
+    for _ in range(5):
+        X, y, e = LinearUnitTest("3s", 8, seed=seed_of(random)).sample(3000)
+        diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
+        quiet += not diagnosis.warnings
+        assert diagnosis.means.rank >= 4
+    assert quiet >= 3
+
+
+@pytest.mark.parametrize("example", ["1", "1s"])
+@pytest.mark.parametrize("E", [2, 3, 6])
+def test_causes_of_the_target_are_a_warning(random, example, E):
+    warned = 0
+    for _ in range(3):
+        X, y, e = LinearUnitTest(example, E, seed=seed_of(random)).sample(2000)
+        diagnosis = ISRRegressor(ISR(random_state=0)).fit(X, y, environments=e).diagnose()
+        warned += bool({"target_is_an_effect", "nothing_is_invariant"} & {*diagnosis.warnings})
+    assert warned >= 2
+
+
+def test_environments_that_do_not_differ_are_said_not_to(random):
+    X = random.normal(size=(900, 4))
+    y, e = random.integers(0, 2, 900), random.integers(0, 3, 900)
+    diagnosis = ISR(alpha=0.001, n_permutations=999, random_state=0).fit(X, y, environments=e)
+    diagnosis = diagnosis.diagnose()
+    assert "nothing_differs" in {f.code for f in diagnosis.findings}
+    assert "nothing is removed" in diagnosis.verdict
+    assert diagnosis.angle is None
+
+
+@pytest.mark.parametrize(
+    ("equal", "code"),
+    [("means", "no_mean_difference"), ("covariances", "no_covariance_difference")],
+)
+def test_an_order_that_shows_nothing_is_named(random, equal, code):
+    said = 0
+    for _ in range(3):
+        given = {"mu_e": [1.0, 1.0]} if equal == "means" else {"sigma_e": 1.0}
+        model = make_linear_gaussian(5, 4, 2, random_state=seed_of(random), **given)
+        X, y, e = model.sample(1000, random_state=seed_of(random))
+        diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
+        said += code in {f.code for f in diagnosis.findings}
+    assert said >= 2
+
+
+def test_the_interval_of_the_angle_is_as_large_as_the_error(random):
+    """The true angle is below the upper end in most draws, and the interval is not idle."""
+    inside, widths = 0, []
+    for _ in range(8):
+        model = make_linear_gaussian(4, 4, 2, random_state=seed_of(random))
+        X, y, e = model.sample(1500, random_state=seed_of(random))
+        isr = ISR(2, random_state=0).fit(X, y, environments=e)
+        found = ISR(random_state=0).fit(X, y, environments=e)
+        if found.n_spurious_ != 2:
+            continue
+        high = found.diagnose().angle[2]
+        inside += isr.subspace_.angles_to(model.B.T).max() <= 1.5 * high
+        widths.append(high)
+    assert inside >= len(widths) - 3
+    assert np.median(widths) < 0.5
+
+
+def test_the_share_of_the_target_is_one_when_the_cue_is_all(random):
+    e, y = np.repeat([0, 1, 2], 1000), np.tile([0, 1], 1500)
+    cue = np.array([1.0, 3.0, 6.0])[e] * (2 * y - 1)
+    X = random.normal(size=(3000, 3))
+    X[:, 0] += cue
+    diagnosis = ISR(1).fit(X, y, environments=e).diagnose()
+    assert diagnosis.target_share_removed is None  # a given rank is not tested
+    diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
+    assert diagnosis.target_share_removed > 0.95
+    assert "target_information_removed" in {f.code for f in diagnosis.findings}
+
+
+def test_an_empty_cell_is_a_finding(random):
+    X, y, e = draw_rows(seed_of(random), per_cell=60)
+    kept = (y == 0) | (e != 1)
+    with pytest.warns(EmptyCellWarning):
+        isr = ISR(random_state=0).fit(X[kept], y[kept], environments=e[kept])
+    assert "bad_cells" in isr.diagnose().warnings
+
+
+@pytest.mark.parametrize("method", [ISR, ISRMean, ISRCov])
+def test_every_method_can_be_diagnosed_and_shown(random, method):
+    X, y, e = draw_rows(seed_of(random), per_cell=60)
+    names = np.array(["<b>&", "lab", "field"])[e]
+    diagnosis = method("auto", random_state=0).fit(X, y, environments=names).diagnose()
+    assert isinstance(diagnosis, Diagnosis)
+    text, html = str(diagnosis), diagnosis._repr_html_()
+    assert str((y == 0).sum() - 0) or text
+    for count in diagnosis.counts.ravel():
+        assert str(count) in text
+        assert f"<td>{count}</td>" in html
+    assert "<b>&" in text
+    assert "<b>" not in html
+    assert "&lt;b&gt;&amp;" in html
+    with pytest.raises(AttributeError):
+        diagnosis.verdict = "all is well"

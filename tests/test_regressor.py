@@ -1,0 +1,123 @@
+"""ISR given a continuous target."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+
+from isrlearn import ISR, CellMoments, ISRMean, ISRRegressor
+from isrlearn._conditioning import given_response
+from isrlearn.exceptions import SingleEnvironmentWarning
+
+
+def draw(seed, E=5, d_c=4, d_s=4, n=3000, shift=1.5):
+    """Rows of E environments, span(B), and rows of one more environment."""
+    random = np.random.default_rng(seed)
+    d = d_c + d_s
+    R = np.linalg.qr(random.normal(size=(d, d)))[0] * random.uniform(0.5, 2, d)
+    invariant, level = random.normal(size=d_c), shift * random.normal(size=(E + 1, d_s))
+    slope = shift * random.normal(size=(E + 1, d_s))
+    parts = []
+    for e in range(E + 1):
+        y = random.normal(size=n) + 0.2 * e
+        z_c = np.outer(y, invariant) + random.normal(size=(n, d_c))
+        z_e = level[e] + np.outer(y, slope[e]) + random.normal(size=(n, d_s))
+        parts.append((np.hstack([z_c, z_e]) @ R.T, y))
+    X, y = (np.concatenate(a) for a in zip(*parts[:-1], strict=True))
+    return X, y, np.repeat(np.arange(E), n), R[:, d_c:], parts[-1]
+
+
+def seed_of(random):
+    return int(random.integers(2**31))
+
+
+def test_it_recovers_the_span_and_beats_the_plain_head_elsewhere(random):
+    angles, gains = [], []
+    for _ in range(5):
+        X, y, e, B, (X_new, y_new) = draw(seed_of(random))
+        ours = ISRRegressor(ISR(random_state=0)).fit(X, y, environments=e)
+        assert ours.n_spurious_ >= 4
+        angles.append(ours.subspace_.angles_to(B.T).max())
+        plain = Ridge().fit(X, y)
+        gains.append(ours.score(X_new, y_new) - plain.score(X_new, y_new))
+    assert np.median(angles) < 0.1
+    assert np.median(gains) > 0
+
+
+def test_moments_of_x_and_y_give_the_regression_of_each_environment(random):
+    X, y, e, _, _ = draw(seed_of(random), E=3, n=200)
+    weights = random.integers(1, 4, size=len(y))
+    cells = CellMoments.from_rows(np.column_stack([X, y]), np.zeros(len(y)), e, weights)
+    cond = given_response(cells)
+    for k in range(3):
+        rows = np.repeat(np.flatnonzero(e == k), weights[e == k])
+        model = LinearRegression().fit(y[rows, None], X[rows])
+        np.testing.assert_allclose(cond.coefs[k, 0], model.intercept_, atol=1e-8)
+        np.testing.assert_allclose(cond.coefs[k, 1], model.coef_[:, 0], atol=1e-8)
+        residual = X[rows] - model.predict(y[rows, None])
+        expected = residual.T @ residual / (len(rows) - 2)
+        np.testing.assert_allclose(cond.covariances[k], expected, atol=1e-8)
+        phi = np.column_stack([np.ones(len(rows)), y[rows]])
+        np.testing.assert_allclose(cond.grams[k], phi.T @ phi, rtol=1e-9)
+
+
+def test_an_affine_change_of_the_target_changes_nothing(random):
+    X, y, e, _, _ = draw(seed_of(random), n=500)
+    here = ISRRegressor(ISR(4)).fit(X, y, environments=e)
+    there = ISRRegressor(ISR(4)).fit(X, 1000 - 7 * y, environments=e)
+    assert here.subspace_.angles_to(there.subspace_).max() < 1e-6
+
+
+def test_nothing_is_removed_where_nothing_differs(random):
+    removed = 0
+    for _ in range(20):
+        y = random.normal(size=400) + random.integers(0, 2, 400)
+        e = random.integers(0, 3, 400)
+        y = y + 0.3 * e  # the target may differ; only its relation to X must not
+        X = np.outer(y, [1.0, -1, 0]) + random.standard_t(4, size=(400, 3))
+        isr = ISR(alpha=0.1, n_permutations=49, random_state=seed_of(random))
+        removed += ISRRegressor(isr).fit(X, y, environments=e).n_spurious_ > 0
+    assert removed <= 9
+
+
+def test_coefficients_are_those_of_the_pipeline(random):
+    X, y, e, _, (X_new, _) = draw(seed_of(random), n=300)
+    reg = ISRRegressor(ISR(3, scale=0.2), Ridge(alpha=2.0)).fit(X, y, environments=e)
+    np.testing.assert_allclose(X_new @ reg.coef_ + reg.intercept_, reg.predict(X_new), atol=1e-7)
+
+
+def test_weights_are_repeated_rows_and_unknown_environments_train_the_head_only(random):
+    X, y, e, _, _ = draw(seed_of(random), n=100)
+    weights = random.integers(0, 3, size=len(y))
+    a = ISRRegressor(ISR(2)).fit(X, y, environments=e, sample_weight=weights)
+    b = ISRRegressor(ISR(2)).fit(
+        *(np.repeat(v, weights, axis=0) for v in (X, y)), environments=np.repeat(e, weights)
+    )
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-6)
+    hidden = np.where(np.arange(len(e)) % 3 == 0, None, e.astype(object))
+    partial = ISRRegressor(ISR(2)).fit(X, y, environments=hidden)
+    known = np.arange(len(e)) % 3 != 0
+    only = ISRRegressor(ISR(2)).fit(X[known], y[known], environments=e[known])
+    assert partial.subspace_.angles_to(only.subspace_).max() < 1e-6
+    assert not np.allclose(partial.coef_, only.coef_, atol=1e-12)
+
+
+def test_without_environments_it_is_the_plain_head(random):
+    X, y, _, _, _ = draw(seed_of(random), n=50)
+    with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
+        reg = ISRRegressor().fit(X, y)
+    np.testing.assert_allclose(reg.coef_, Ridge().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ((ISRMean(), None), TypeError, "the only one for a continuous y"),
+        ((None, LogisticRegression()), TypeError, "is not a regressor"),
+        ((ISR(condition_on=1), None), ValueError, "condition_on=1 names classes"),
+        ((ISR(rank_test="moments"), None), ValueError, "rank_test='moments' is for classes"),
+    ],
+)
+def test_wrong_parts_are_named(parts, error, message, random):
+    X, y, e, _, _ = draw(seed_of(random), n=20)
+    with pytest.raises(error, match=message):
+        ISRRegressor(*parts).fit(X, y, environments=e)

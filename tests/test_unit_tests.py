@@ -1,0 +1,103 @@
+"""The problems of the Linear Unit-Tests, and the head that does not depend on units."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from isrlearn import LogisticHead
+from isrlearn.datasets import LinearUnitTest
+from isrlearn.datasets._unit_tests import EXAMPLES
+
+
+def seed_of(random):
+    return int(random.integers(2**31))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_streams_are_own_and_repeatable(random, example):
+    seed = seed_of(random)
+    first, again = (LinearUnitTest(example, 4, seed=seed).sample(50) for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    problem = LinearUnitTest(example, 4, seed=seed)
+    assert not np.array_equal(first.X, problem.sample(50, "validation").X)
+    assert not np.array_equal(first.X, LinearUnitTest(example, 4, seed=seed + 1).sample(50).X)
+    assert first.X.shape == (200, 10)
+    assert np.bincount(first.environments).tolist() == [50] * 4
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_test_split_cuts_the_cue_from_the_target(random, example):
+    problem = LinearUnitTest(example, 3, seed=seed_of(random))
+    correlation = {}
+    for split in ("validation", "test"):
+        X, y, e = problem.sample(4000, split)
+        cue = (X @ problem.R)[:, 5:]
+        own = [np.corrcoef(cue[e == k].T, y[e == k])[-1, :-1] for k in range(3)]
+        correlation[split] = np.abs(own).max()
+    assert correlation["test"] < 0.12 < correlation["validation"]
+
+
+def test_moments_are_those_of_the_published_constants(random):
+    X, y, e = LinearUnitTest("2", 3, seed=seed_of(random)).sample(20_000)
+    sign = 2 * y - 1
+    np.testing.assert_allclose((X[:, :5] * sign[:, None]).mean(axis=0), 0.01, rtol=0.05)
+    np.testing.assert_allclose([y[e == k].mean() for k in range(3)], [0.3, 0.5, 0.7], atol=0.02)
+    usual = np.sign(X[:, 5:].mean(axis=1)) == sign
+    shares = [usual[e == k].mean() for k in range(3)]
+    np.testing.assert_allclose(shares, [0.95, 0.97, 0.99], atol=0.01)
+    paper = LinearUnitTest("2", 3, seed=0, constants="paper").sample(5000)
+    assert np.abs(paper.X[:, :5]).mean() == pytest.approx(0.02, rel=0.1)
+    problem = LinearUnitTest("3'", 6, seed=seed_of(random))
+    X, y, e = problem.sample(5000)
+    for k in range(6):
+        own = X[(e == k) & (y == 0)]
+        np.testing.assert_allclose(own[:, :5].mean(axis=0), 0.1, atol=0.02)
+        np.testing.assert_allclose(
+            own[:, 5:].mean(axis=0), problem.parameters["mu_e"][k], atol=0.04
+        )
+        np.testing.assert_allclose(
+            own[:, 5:].std(axis=0), problem.parameters["sigma_e"][k], rtol=0.1
+        )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"example": "4"}, "example='4' must be one of"),
+        ({"example": "2", "n_environments": 1}, "at least 2"),
+        ({"example": "2", "constants": "mine"}, "constants='mine'"),
+    ],
+)
+def test_wrong_problems_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        LinearUnitTest(**wrong)
+    with pytest.raises(ValueError, match="split='both'"):
+        LinearUnitTest("2").sample(5, "both")
+
+
+# --- the default head
+
+
+def test_units_and_mixing_change_no_prediction_of_the_head(random):
+    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(300)
+    G = random.normal(size=(10, 10)) * 10.0 ** random.uniform(-3, 3, 10)
+    here, there = LogisticHead(tol=1e-8).fit(X, y), LogisticHead(tol=1e-8).fit(X @ G + 5, y)
+    np.testing.assert_allclose(here.predict_proba(X), there.predict_proba(X @ G + 5), atol=1e-4)
+
+
+def test_on_white_features_the_head_is_plain_logistic_regression(random):
+    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(300)
+    within = X - np.stack([X[y == c].mean(axis=0) for c in (0, 1)])[y]
+    root = np.linalg.cholesky(np.linalg.inv(within.T @ within / len(X)))
+    plain = LogisticRegression(tol=1e-8).fit(X @ root, y)
+    head = LogisticHead(tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(head.predict_proba(X), plain.predict_proba(X @ root), atol=1e-5)
+
+
+def test_the_head_takes_weights_as_repeated_rows(random):
+    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(100)
+    weights = random.integers(0, 4, size=len(y))
+    a = LogisticHead(tol=1e-8).fit(X, y, weights)
+    b = LogisticHead(tol=1e-8).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-4, atol=1e-4)
