@@ -33,7 +33,7 @@ class RankStep:
     p_covariance: float
     """The same from covariances alone; NaN where covariances were not tested."""
     block: int
-    """Directions removed because of this test, 0 if it was not significant."""
+    """Directions removed after this test; 0 ends the sequence."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,22 @@ def choose_rank(
     """
     tests = _Tests.of(observed, null, frame, n_rows, orders)
     steps: list[RankStep] = []
-    rank = 0
+    rank = shown = 0
     while rank < most:
         removed = directions(rank) if rank else np.empty((0, frame.forward.shape[1]))
-        step = tests.step(removed, alpha, most - rank)
-        steps.append(step)
-        rank += step.block
-        if step.block == 0:
+        p, p_mean, p_covariance, shared = tests.of_rest(removed)
+        if p_covariance <= alpha:
+            shown = max(shown, rank + shared)
+        # Means name their directions one by one. A block that covariances have shown is removed
+        # also when the directions that the means took of it leave too little to show it again.
+        if p <= alpha and p_mean <= alpha:
+            size = 1
+        else:
+            size = max(shared if p <= alpha else 0, shown - rank)
+        taken = min(size, most - rank)
+        steps.append(RankStep(rank, p, p_mean, p_covariance, taken))
+        rank += taken
+        if taken == 0:
             break
     return RankChoice(rank, alpha, len(null.means), tuple(steps))
 
@@ -123,10 +132,14 @@ class _Tests(NamedTuple):
             whiten,
         )
 
-    def step(self, removed: Float64Array, alpha: float, most: int) -> RankStep:
-        """Test what is left after some directions, rows (r, q) in the frame, are removed."""
+    def of_rest(self, removed: Float64Array) -> tuple[float, float, float, int]:
+        """Test what is left after some directions, rows (r, q) in the frame, are removed.
+
+        Returns the p-values of both orders, of means, of covariances, and how many directions
+        share the change of covariances.
+        """
         p_mean = p_covariance = float("nan")
-        size, scores = 1, []
+        shared, scores = 1, []
         if self.means is not None:
             scores.append(mean_scores(self.means, removed))
             p_mean = p_value(scores[-1])
@@ -135,11 +148,9 @@ class _Tests(NamedTuple):
             traces = partial_traces(_rest(self.covariances, inside))
             scores.append(standardise(traces).max(axis=1))
             p_covariance = p_value(scores[-1])
-            # Means name their directions one by one; a block is for what covariances show alone.
-            size = 1 if p_mean <= alpha else _block(traces[0])
+            shared = _block(traces[0])
         p = p_value(np.max(scores, axis=0)) if scores else 1.0
-        block = min(size, most) if p <= alpha else 0
-        return RankStep(len(removed), p, p_mean, p_covariance, block)
+        return p, p_mean, p_covariance, shared
 
 
 def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
