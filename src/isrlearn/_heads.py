@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from isrlearn._blocks import largest_values
-from isrlearn._frame import frame_of
+from isrlearn._frame import FEW_COORDINATES, frame_of
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import FLOATS, check_weights, refuse_sparse
 
@@ -19,10 +19,12 @@ class LogisticHead(LogisticRegression):
 
     The penalty of plain logistic regression falls on weights in the units of the features: a
     feature of small scale is hardly used, however well it tells the classes apart, and features of
-    mixed scales take many steps to fit. Here the same penalty falls on weights in units of noise.
-    With up to 20 features, scaling or mixing them changes nothing in the predictions; with many,
-    weak directions keep their scale (see `ISR`), so that noise is not raised to the level of
-    signal. The weights are given in the coordinates of X.
+    mixed scales take many steps to fit. Here the same penalty falls on weights in units of noise,
+    and scaling or mixing the features changes nothing in the predictions. The weights are given in
+    the coordinates of X.
+
+    With more than 20 features it is plain logistic regression: whitening would raise the noise of
+    many weak directions to the level of the strong ones, and the penalty could not tell them apart.
 
     Parameters and attributes are those of :class:`sklearn.linear_model.LogisticRegression`.
 
@@ -59,6 +61,8 @@ class LogisticHead(LogisticRegression):
         refuse_sparse(X)
         X, y = validate_data(self, X, y, dtype=FLOATS)
         check_classification_targets(y)
+        if X.shape[1] > FEW_COORDINATES:
+            return self._fit_plain(X, y, sample_weight)
         weights = check_weights(sample_weight, len(X))
         classes, codes = np.unique(y, return_inverse=True)
         used = np.ones(len(X)) if weights is None else weights
@@ -69,13 +73,17 @@ class LogisticHead(LogisticRegression):
         white = (X - centre.astype(X.dtype)) @ frame.forward.astype(X.dtype)
         if white.shape[1] == 0:  # no feature varies: only the intercept is left to fit
             white = np.zeros((len(X), 1), dtype=X.dtype)
-        names = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
-        super().fit(white, y, sample_weight)
-        self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(names)
+        self._fit_plain(white, y, sample_weight)
         forward = frame.forward if frame.forward.shape[1] else np.zeros((X.shape[1], 1))
         self.coef_ = (self.coef_ @ forward.T).astype(X.dtype)
         self.intercept_ = self.intercept_ - (self.coef_ @ centre).astype(self.intercept_.dtype)
+        return self
+
+    def _fit_plain(self, X: FloatArray, y: Any, sample_weight: Any) -> Self:
+        """Fit plain logistic regression, and keep what is known of the features."""
+        known = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
+        super().fit(X, y, sample_weight)
+        self.__dict__.update(known)
         return self
 
     def __sklearn_tags__(self) -> Tags:

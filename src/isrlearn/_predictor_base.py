@@ -1,5 +1,6 @@
 """Stage 3: what the predictors share: a subspace, and a linear head on the rest."""
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -23,7 +24,11 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
     __metadata_request__fit: ClassVar = {"environments": True}
 
-    _default_head: ClassVar[type]
+    @staticmethod
+    @abstractmethod
+    def _default_head() -> Any:
+        """Return the head that None stands for."""
+
     isr: ISRTransformer | None
     head: Any
     isr_: ISRTransformer

@@ -74,7 +74,9 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     True
     """
 
-    _default_head = LogisticHead
+    @staticmethod
+    def _default_head() -> LogisticHead:
+        return LogisticHead(max_iter=1000)
 
     def __init__(
         self,

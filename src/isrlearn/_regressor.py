@@ -68,7 +68,9 @@ class ISRRegressor(RegressorMixin, ISRPredictor):
     True
     """
 
-    _default_head = Ridge
+    @staticmethod
+    def _default_head() -> Ridge:
+        return Ridge()
 
     def __init__(self, isr: ISR | None = None, head: Any = None) -> None:
         self.isr = isr
