@@ -119,9 +119,9 @@ def rank(args: argparse.Namespace) -> None:
 def small(args: argparse.Namespace) -> None:
     """Look for losses against ISRMean and ISRCov at 200 to 2000 rows per environment."""
     print("example   E     n  seeds  given: ISR - best (SE)    auto: ISR - best (SE)")
-    cells = [(x, E) for x in ("3'", "3s'") for E in (2, 3, 4, 6, 8)]
-    cells += [(x, E) for x in ("3", "3s") for E in (6, 8, 10)]
-    cells += [(x, E) for x in ("2", "2s") for E in (2, 4, 6)]
+    # No method here depends on the rotation, so the rotated examples stand for the others.
+    cells = [("3s'", E) for E in (2, 3, 4, 6, 8)] + [("3s", E) for E in (6, 8, 10)]
+    cells += [("2s", E) for E in (2, 4, 6)]
     names = ("ISR", "ISRMean auto", "ISRCov auto", "ISR given", "ISRMean given", "ISRCov given")
     for example, E in cells:
         for n in (200, 400, 1000, 2000):

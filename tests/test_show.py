@@ -90,6 +90,20 @@ def test_the_readme_examples_run_and_print_what_they_say():
         assert run.stdout == expected, run.stderr
 
 
+def test_the_example_of_the_method_page_runs():
+    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "directions removed" in run.stdout, run.stderr
+
+
+def test_every_code_of_a_finding_is_on_the_method_page():
+    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "isrlearn" / "_findings.py").read_text(encoding="utf-8")
+    for code in re.findall(r'Finding\(\s+"(\w+)"', source):
+        assert f"`{code}`" in text
+
+
 def test_plots_take_and_return_axes(random):
     axes = Figure().subplots(1, 2)
     y, e = random.integers(0, 2, 50), np.array(["a", "b", "c"])[random.integers(0, 3, 50)]

@@ -91,10 +91,11 @@ def choose_rank(
     while rank < most:
         removed = directions(rank) if rank else np.empty((0, frame.forward.shape[1]))
         p, p_mean, p_covariance, shared = tests.of_rest(removed)
-        if p_covariance <= alpha:
-            shown = max(shown, rank + shared)
-        # Means name their directions one by one. A block that covariances have shown is removed
-        # also when the directions that the means took of it leave too little to show it again.
+        if rank == 0 and p_covariance <= alpha:
+            shown = shared
+        # Means name their directions one by one. What covariances have shown in the first test is
+        # removed also when the directions that the means took of it leave too little to show it
+        # again. In the first test only: one more chance of an error, not one for each step.
         if p <= alpha and p_mean <= alpha:
             size = 1
         else:

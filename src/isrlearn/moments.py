@@ -3,10 +3,8 @@ r"""Stage 1: sufficient statistics of the rows, per (class, environment) cell.
 Everything later is a function of these sums. They add up, so rows may come at once, in chunks, or
 from several machines.
 
-The target enters only through the cells. Regression will condition on a general
-:math:`\varphi(y)`: per environment the Gram matrix of :math:`\varphi`, the coefficients of X on it
-and the residual scatter. One-hot :math:`\varphi` gives the weights, means and scatters kept here;
-stage 2 works on contrasts of means and on covariances, whichever way they were conditioned.
+The target enters only through the cells. For a continuous target the moments are those of the rows
+(x, y) in each environment: the regression of x on y follows from them.
 """
 
 from dataclasses import dataclass, fields
