@@ -105,7 +105,7 @@ def test_the_null_of_the_means_is_that_of_all_permutations(random):
     cells = CellMoments.from_rows(X, y, e)
     cond = given_classes(cells)
     frame = noise_frame(cond, np.zeros(2))
-    rows = _target_rows(check_rows(X, y, e), cells)
+    rows, _ = _target_rows(check_rows(X, y, e), cells)
     null = permuted(rows, cond, frame, 20_000, np.random.default_rng(seed_of(random)))
     drawn = (null.means**2).sum(axis=(1, 2)).mean()
 
@@ -138,10 +138,10 @@ def test_units_of_rows_have_the_null_of_rows(random, monkeypatch):
 def test_sizes_of_cells_survive_permutation(random):
     X, y, e = draw_rows(seed_of(random), per_cell=37)
     cells = CellMoments.from_rows(X, y, e)
-    rows = _target_rows(check_rows(X, y, e), cells)
+    rows, _ = _target_rows(check_rows(X, y, e), cells)
     assert isinstance(rows, TargetRows)
     counts = np.zeros(len(cells.means))
-    for units, owners in _nulls._units(rows, given_classes(cells), np.random.default_rng(0)):
+    for units, owners, _ in _nulls._units(rows, given_classes(cells), np.random.default_rng(0)):
         counts += np.bincount(owners, minlength=len(counts)) * units.shape[1]
     np.testing.assert_array_equal(counts, cells.counts)
 

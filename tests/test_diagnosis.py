@@ -6,7 +6,7 @@ from conftest import draw_rows
 
 from isrlearn import ISR, Diagnosis, ISRClassifier, ISRCov, ISRMean, ISRRegressor
 from isrlearn.datasets import LinearUnitTest, make_linear_gaussian
-from isrlearn.exceptions import EmptyCellWarning
+from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning
 
 
 def seed_of(random):
@@ -28,7 +28,7 @@ def test_too_few_environments_are_named_with_the_number_needed(random, example, 
         if "too_few_environments" in diagnosis.warnings:
             said += 1
             text = finding(diagnosis, "too_few_environments")
-            assert f"all that {E} environments can show" in text.text
+            assert f"all that {E} environments are sure to show" in text.text
             assert "d_s + 1 environments" in text.advice
             assert f"at least {E + 1}" in text.advice
             assert "there may be more" in diagnosis.verdict
@@ -124,6 +124,37 @@ def test_an_empty_cell_is_a_finding(random):
     with pytest.warns(EmptyCellWarning):
         isr = ISR(random_state=0).fit(X[kept], y[kept], environments=e[kept])
     assert "bad_cells" in isr.diagnose().warnings
+
+
+def test_one_invariant_direction_of_two_is_seen_as_such(random):
+    e, y = random.integers(0, 2, 2000), random.integers(0, 2, 2000)
+    cue = np.array([-3.0, 3.0])[e]
+    X = np.column_stack([y, cue]) + random.normal(size=(2000, 2))
+    isr = ISR(alpha=0.001, n_permutations=999, random_state=0).fit(X, y, environments=e)
+    assert isr.n_spurious_ == 1
+    assert "nothing_is_invariant" not in isr.diagnose().warnings
+    alone = ISR(random_state=0).fit(X[:, 1:], y, environments=e)
+    assert alone.n_spurious_ == 0
+    assert "nothing_is_invariant" in alone.diagnose().warnings
+
+
+@pytest.mark.parametrize("estimator", [ISR(), ISRMean(), ISRClassifier(), ISRRegressor()], ids=str)
+def test_without_environments_the_diagnosis_says_so(random, estimator):
+    X, y, _ = draw_rows(seed_of(random))
+    with pytest.warns(SingleEnvironmentWarning):
+        diagnosis = estimator.fit(X, y).diagnose()
+    assert diagnosis.warnings[0] == "no_environments"
+    assert "no environments were given" in str(diagnosis)
+
+
+def test_the_angle_is_that_of_the_order_in_use(random):
+    n = 3000
+    e, y = random.integers(0, 3, n), random.integers(0, 2, n)
+    X = random.normal(size=(n, 5))
+    X[:, 4] += np.array([-3, 0, 3.0])[e]
+    X[:, 3] *= np.array([1, 1.5, 2])[e]
+    diagnosis = ISRCov("auto", random_state=0).fit(X, y, environments=e).diagnose()
+    assert diagnosis.angle[1] < 0.3
 
 
 @pytest.mark.parametrize("method", [ISR, ISRMean, ISRCov])

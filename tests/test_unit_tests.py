@@ -88,11 +88,24 @@ def test_units_and_mixing_change_no_prediction_of_the_head(random):
 
 def test_on_white_features_the_head_is_plain_logistic_regression(random):
     X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(300)
-    within = X - np.stack([X[y == c].mean(axis=0) for c in (0, 1)])[y]
-    root = np.linalg.cholesky(np.linalg.inv(within.T @ within / len(X)))
+    root = np.linalg.cholesky(np.linalg.inv(np.cov(X.T, bias=True)))
     plain = LogisticRegression(tol=1e-8).fit(X @ root, y)
     head = LogisticHead(tol=1e-8).fit(X, y)
     np.testing.assert_allclose(head.predict_proba(X), plain.predict_proba(X @ root), atol=1e-5)
+
+
+def test_the_head_uses_a_feature_that_is_the_class(random):
+    y = random.integers(0, 2, 200)
+    X = np.column_stack([y, random.normal(size=(200, 3))])
+    assert LogisticHead().fit(X, y).score(X, y) == 1.0
+
+
+def test_options_of_logistic_regression_keep_their_meaning(random):
+    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(100)
+    head = LogisticHead(fit_intercept=False).fit(X + 5, y)
+    assert head.intercept_ == 0
+    warm = LogisticHead(warm_start=True, max_iter=2000)
+    np.testing.assert_allclose(warm.fit(X, y).coef_, warm.fit(X, y).coef_, rtol=0.05, atol=0.05)
 
 
 def test_the_head_takes_weights_as_repeated_rows(random):

@@ -147,10 +147,12 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             self._environments_given = False
             self._parts = PartMoments.empty(rows.X.shape[1]) if self._automatic else None
         if self._automatic:
-            if self._parts is None:  # fitted at once before: all these rows are one part
+            if self._parts is None:  # added or fitted before: all these rows are one part
                 self._parts = PartMoments.beginning_with(self.moments_)
             self.moments_ = self._parts.update_checked(rows).total()
-        elif first:
+            return
+        self._parts = None
+        if first:
             self.moments_ = CellMoments.from_checked(rows, second_order=self._second_order)
         else:
             self.moments_.update_checked(rows)
@@ -313,8 +315,13 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             return nothing
         if not self._automatic and self.n_spurious == 0:
             return nothing  # asked for nothing: nothing to compare
-        if not self._automatic or nulls is None:
+        if not self._automatic:
             return recover(moments, int(self.n_spurious))
+        if nulls is None:
+            raise ValueError(
+                "n_spurious='auto' was set after rows had been added: the test needs parts of all "
+                "cells. Set it before the first partial_fit, or add more rows."
+            )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         random = np.random.default_rng(seed)
         return recover(moments, Search(nulls, self.alpha, self.n_permutations, random))

@@ -8,12 +8,15 @@ regression is :math:`\varphi = (1, y)`.
 Leading axes are allowed everywhere: one call serves the data and all permutations of it.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.moments import CellMoments
+
+LARGEST_WEIGHT: Final = 1e6
+LEAST_ROWS: Final = 10  # of a cell whose covariance is compared
 
 
 class Conditioned(NamedTuple):
@@ -33,7 +36,7 @@ class Conditioned(NamedTuple):
 
 def given_classes(cells: CellMoments) -> Conditioned:
     """Return means and covariances of cells as moments given the class."""
-    weights = cells.weights[:, None, None]
+    weights = (cells.weights * unit_of_weight(cells))[:, None, None]
     return Conditioned(
         group=cells.class_index,
         environment=cells.environment_index,
@@ -52,7 +55,7 @@ def given_response(cells: CellMoments) -> Conditioned:
         Of rows (x, y) with d + 1 columns, one cell per environment. The regression in each cell
         needs nothing but their joint means and scatters.
     """
-    weights, d = cells.weights, cells.n_features - 1
+    weights, d = cells.weights * unit_of_weight(cells), cells.n_features - 1
     means, joint = cells.means, cells.covariances()
     variance = np.maximum(joint[:, d, d], np.finfo(np.float64).tiny)
     slopes = joint[:, d, :d] / variance[:, None]
@@ -69,6 +72,16 @@ def given_response(cells: CellMoments) -> Conditioned:
         coefs=np.stack([intercepts, slopes], axis=1),
         covariances=residual * rescaled[:, None, None],
     )
+
+
+def unit_of_weight(cells: CellMoments) -> float:
+    """Return the factor that makes weights count as rows.
+
+    A weight of 2 is the row twice. A mean weight below one, or far above, cannot be a number of
+    rows: then the weights are scaled to mean one.
+    """
+    mean = float(cells.weights.sum() / cells.counts.sum())
+    return 1.0 if 1 <= mean <= LARGEST_WEIGHT else 1 / mean
 
 
 def degrees_of_freedom(weights: Float64Array, n_used: int) -> Float64Array:
@@ -105,21 +118,23 @@ def covariance_evidence(cond: Conditioned) -> Float64Array:
     r"""Return :math:`D_e = \sum_c n_{ce}(S_{ce} - S_c) / \sqrt{2 n_e}`, (..., E, p, p).
 
     The classes are pooled within each environment. With white Gaussian noise an entry on the
-    diagonal has variance about one, and half the sum of the squares of all of them is the
-    likelihood ratio of equal covariances.
+    diagonal has variance about one, and the sum of the squares of all of them is the likelihood
+    ratio of equal covariances. Cells of fewer than ten rows are left out: a covariance of so few
+    rows is far from normal, and the test would take that for a difference.
     """
     weights = cond.grams[..., 0, 0]
+    weights = np.where(weights < LEAST_ROWS, 0.0, weights)
     scaled = weights[..., None, None] * cond.covariances
     for g in np.unique(cond.group):
         own = cond.group == g
-        share = weights[..., own] / weights[..., own].sum(axis=-1, keepdims=True)
+        share = weights[..., own] / np.maximum(weights[..., own].sum(axis=-1, keepdims=True), 1.0)
         scaled[..., own, :, :] -= share[..., None, None] * scaled[..., own, :, :].sum(
             axis=-3, keepdims=True
         )
     pooled = []
     for e in np.unique(cond.environment):
         own = cond.environment == e
-        total = weights[..., own].sum(axis=-1)[..., None, None]
+        total = np.maximum(weights[..., own].sum(axis=-1), 1.0)[..., None, None]
         pooled.append(scaled[..., own, :, :].sum(axis=-3) / np.sqrt(2 * total))
     return np.stack(pooled, axis=-3)
 

@@ -32,9 +32,11 @@ def diagnose(method: str, found: Found, moments: CellMoments, n_features: int) -
         covariances = found_by(workings, "covariances", choice.alpha)
         share = share_removed(workings, subspace)
         if subspace.rank:
-            low, middle, high = np.quantile(angle_draws(workings, subspace), [0.025, 0.5, 0.975])
+            low, middle, high = np.quantile(
+                angle_draws(workings, subspace.rank), [0.025, 0.5, 0.975]
+            )
             angle = float(low), float(middle), float(high)
-    per_class = np.maximum((counts > 0).sum(axis=1) - 1, 0).sum()
+    per_class = np.maximum((counts > 0).sum(axis=1) - 1, 0).sum() if counts.size else 0
     slopes = 1 + (moments.n_features > n_features)
     seen = Seen(
         n_features=n_features,
@@ -48,6 +50,7 @@ def diagnose(method: str, found: Found, moments: CellMoments, n_features: int) -
         angle=angle,
         share=share,
         spreads=_spreads(moments, n_features),
+        orders="both" if workings is None else workings.orders,
     )
     verdict, findings = judge(seen)
     return Diagnosis(
@@ -70,7 +73,7 @@ def diagnose(method: str, found: Found, moments: CellMoments, n_features: int) -
 
 def _spreads(moments: CellMoments, n_features: int) -> Float64Array:
     """Return the variance of a continuous target and of x given it, per environment, (E, 2)."""
-    if moments.n_features == n_features:
+    if moments.n_features == n_features or len(moments.weights) == 0:
         return np.empty((0, 2))
     joint = moments.covariances()
     target = np.maximum(joint[:, -1, -1], np.finfo(np.float64).tiny)

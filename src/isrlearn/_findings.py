@@ -12,6 +12,7 @@ from isrlearn.diagnosis import Finding
 WIDE_ANGLE: Final = np.pi / 6
 LARGE_SHARE: Final = 0.5
 LARGE_RATIO: Final = 1.5
+LARGE_RATIO_OF_TWO: Final = 4.0
 HIGH_CORRELATION: Final = 0.8
 
 
@@ -31,11 +32,14 @@ class Seen(NamedTuple):
     share: float | None
     spreads: Float64Array
     """(E, 2) of a continuous target: its variance, and that of x given it; else empty."""
+    orders: str
+    """What the method looks at."""
 
 
 def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
     """Return the verdict in one sentence, and the findings, warnings first."""
     checks = (
+        _no_environments,
         _target_is_an_effect,
         _nothing_is_invariant,
         _too_few_environments,
@@ -53,11 +57,14 @@ def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
 
 def _verdict(seen: Seen, codes: set[str]) -> str:
     r = seen.n_spurious
+    if "no_environments" in codes:
+        return "no environments were given; nothing can be compared, and nothing is removed."
     directions = f"{r} direction{'s' if r != 1 else ''}"
     if "target_is_an_effect" in codes or "nothing_is_invariant" in codes:
         return "these data do not fit the method; do not rely on the result."
     if "nothing_differs" in codes:
-        return "no difference between the environments given the target; nothing is removed."
+        what = {"both": ""}.get(seen.orders, f" of {seen.orders}")
+        return f"no difference{what} between the environments given the target; nothing is removed."
     if "too_few_environments" in codes or "beyond_the_means" in codes:
         return f"{directions} removed, but there may be more that these environments cannot show."
     if "uncertain_directions" in codes:
@@ -67,6 +74,17 @@ def _verdict(seen: Seen, codes: set[str]) -> str:
     return f"{directions} removed; no further difference between the environments is seen."
 
 
+def _no_environments(seen: Seen) -> Finding | None:
+    if seen.n_environments > 0:
+        return None
+    return Finding(
+        "no_environments",
+        True,
+        "The estimator was fitted without environments.",
+        "Pass environments= to fit.",
+    )
+
+
 def _target_is_an_effect(seen: Seen) -> Finding | None:
     """See Example 1 of the Linear Unit-Tests: all that is given the target moves with it."""
     if len(seen.spreads) < 2 or seen.n_spurious <= seen.n_features / 2:
@@ -74,7 +92,9 @@ def _target_is_an_effect(seen: Seen) -> Finding | None:
     logs = np.log(np.maximum(seen.spreads, np.finfo(np.float64).tiny))
     together = float(np.corrcoef(logs.T)[0, 1]) if logs.std(axis=0).all() else 0.0
     ratio = float(seen.spreads[:, 0].max() / max(seen.spreads[:, 0].min(), 1e-300))
-    if together < HIGH_CORRELATION or ratio < LARGE_RATIO:
+    # Two environments always move together or against each other: ask for a large difference.
+    least = LARGE_RATIO if len(seen.spreads) > 2 else LARGE_RATIO_OF_TWO
+    if together < HIGH_CORRELATION or ratio < least:
         return None
     return Finding(
         "target_is_an_effect",
@@ -89,13 +109,15 @@ def _target_is_an_effect(seen: Seen) -> Finding | None:
 
 
 def _nothing_is_invariant(seen: Seen) -> Finding | None:
-    if seen.n_features < 2 or seen.tests is None or seen.n_spurious < seen.n_features - 1:
+    if seen.tests is None or seen.n_spurious < seen.n_features - 1:
+        return None
+    if not seen.tests.steps or seen.tests.p_values[-1] > seen.tests.alpha:
         return None
     return Finding(
         "nothing_is_invariant",
         True,
-        f"The environments differ in all of {seen.n_features} directions that could be tested: "
-        "none keeps its relation to the target.",
+        f"The environments differ in all {seen.n_features} direction(s), also in the last, which "
+        "is kept because something must be: none keeps its relation to the target.",
         "Look whether features cause the target, whether rows are labelled alike in all "
         "environments, or whether a difference of scale should be taken out first.",
     )
@@ -111,9 +133,9 @@ def _too_few_environments(seen: Seen) -> Finding | None:
     return Finding(
         "too_few_environments",
         True,
-        f"The means differ in {r} direction(s), all that {E} environments can show, and the "
-        "covariances do not differ. A direction in which all training environments agree cannot be "
-        "told from an invariant one.",
+        f"The means differ in {r} direction(s), all that {E} environments are sure to show, and "
+        "the covariances do not differ. A direction in which all training environments agree "
+        "cannot be told from an invariant one.",
         f"With d_s spurious directions, d_s + 1 environments are needed: at least {E + 1} to see "
         "one more than now. Environments with another spread would do as well.",
     )
@@ -121,7 +143,7 @@ def _too_few_environments(seen: Seen) -> Finding | None:
 
 def _given_beyond_the_means(seen: Seen) -> Finding | None:
     E, r = seen.n_environments, seen.n_spurious
-    if seen.tests is not None or r <= E - 1:
+    if seen.tests is not None or E == 0 or r <= E - 1:
         return None
     return Finding(
         "beyond_the_means",
@@ -160,7 +182,7 @@ def _uncertain(seen: Seen) -> Finding | None:
 
 
 def _nothing_differs(seen: Seen) -> Finding | None:
-    if seen.tests is None or seen.n_spurious > 0:
+    if seen.tests is None or seen.n_spurious > 0 or _first(seen.tests) <= seen.tests.alpha:
         return None
     return Finding(
         "nothing_differs",

@@ -16,7 +16,7 @@ from isrlearn._typing import Float64Array
 FEW_COORDINATES: Final = 20
 MOST_COORDINATES: Final = 50
 ROWS_PER_COORDINATE: Final = 10
-MOST_ENTRIES: Final = 250_000  # of all covariance differences together: E p^2
+MOST_ENTRIES: Final = 125_000  # of the covariances of all cells together
 SINGULAR: Final = 1e-10
 ROUNDING: Final = 8.0  # multiples of the rounding error that are no variation
 
@@ -53,14 +53,11 @@ def noise_frame(cond: Conditioned, rounding: Float64Array) -> Frame:
     rounding : ndarray of shape (d,)
         Rounding error of each feature: one that varies no more than that is constant.
     """
-    n_environments = len(np.unique(cond.environment))
     n_rows = float(cond.grams[:, 0, 0].sum())
-    return frame_of(_total_covariance(cond), rounding, n_rows, n_environments)
+    return frame_of(_total_covariance(cond), rounding, n_rows, len(cond.group))
 
 
-def frame_of(
-    total: Float64Array, rounding: Float64Array, n_rows: float, n_environments: int
-) -> Frame:
+def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells: int) -> Frame:
     """Return the coordinates of `noise_frame` for a covariance.
 
     Parameters
@@ -71,7 +68,7 @@ def frame_of(
         As in `noise_frame`.
     n_rows : float
         Rows that it was estimated from.
-    n_environments : int
+    n_cells : int
         How many covariances are to be compared in the leading coordinates.
     """
     scale = np.sqrt(np.diag(total))
@@ -83,7 +80,7 @@ def frame_of(
     values, vectors = values[::-1], vectors[:, ::-1]
     used = values > SINGULAR * max(values[0], SINGULAR)
     values, vectors = values[used], vectors[:, used]
-    most = _most_coordinates(n_rows, n_environments)
+    most = _most_coordinates(n_rows, n_cells)
     root = np.sqrt(values + ridge(values, most))
     return Frame(
         forward=vectors / scale[:, None] / root,
@@ -122,7 +119,7 @@ def _total_covariance(cond: Conditioned) -> Float64Array:
     return np.asarray((within + contrasts.T @ contrasts) / weights.sum())
 
 
-def _most_coordinates(n_rows: float, n_environments: int) -> int:
-    by_memory = int(np.sqrt(MOST_ENTRIES / n_environments))
+def _most_coordinates(n_rows: float, n_cells: int) -> int:
+    by_memory = int(np.sqrt(MOST_ENTRIES / n_cells))
     by_rows = max(FEW_COORDINATES, int(n_rows / ROWS_PER_COORDINATE))
     return max(2, min(MOST_COORDINATES, by_memory, by_rows))

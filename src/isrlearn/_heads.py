@@ -9,22 +9,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from isrlearn._blocks import largest_values
-from isrlearn._frame import FEW_COORDINATES, frame_of
-from isrlearn._typing import Float64Array, FloatArray, IntArray
+from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
+from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import FLOATS, check_weights, refuse_sparse
 
 
 class LogisticHead(LogisticRegression):
-    r"""Logistic regression in coordinates where the spread within classes is white.
+    r"""Logistic regression in coordinates where the spread of the features is white.
 
     The penalty of plain logistic regression falls on weights in the units of the features: a
     feature of small scale is hardly used, however well it tells the classes apart, and features of
-    mixed scales take many steps to fit. Here the same penalty falls on weights in units of noise,
+    mixed scales take many steps to fit. Here the same penalty falls on weights in units of spread,
     and scaling or mixing the features changes nothing in the predictions. The weights are given in
     the coordinates of X.
 
-    With more than 20 features it is plain logistic regression: whitening would raise the noise of
-    many weak directions to the level of the strong ones, and the penalty could not tell them apart.
+    With more than 20 features, or fewer than 10 rows for each, it is plain logistic regression:
+    whitening would raise the noise of weak directions to the level of the strong ones, and the
+    penalty could not tell them apart. So it is with ``warm_start=True``.
 
     Parameters and attributes are those of :class:`sklearn.linear_model.LogisticRegression`.
 
@@ -61,22 +62,22 @@ class LogisticHead(LogisticRegression):
         refuse_sparse(X)
         X, y = validate_data(self, X, y, dtype=FLOATS)
         check_classification_targets(y)
-        if X.shape[1] > FEW_COORDINATES:
+        few_rows = len(X) < ROWS_PER_COORDINATE * X.shape[1]
+        if X.shape[1] > FEW_COORDINATES or few_rows or self.warm_start:
             return self._fit_plain(X, y, sample_weight)
         weights = check_weights(sample_weight, len(X))
-        classes, codes = np.unique(y, return_inverse=True)
-        used = np.ones(len(X)) if weights is None else weights
-        centre = np.average(X, axis=0, weights=used)
+        mean = np.average(X, axis=0, weights=weights)
         rounding = np.finfo(X.dtype).eps * largest_values(X)
-        n_rows = float(np.sum(used > 0))
-        frame = frame_of(_within(X, codes, used), rounding, n_rows, len(classes))
+        frame = frame_of(_covariance(X, mean, weights), rounding, float(len(X)), 1)
+        centre = mean if self.fit_intercept else np.zeros_like(mean)
         white = (X - centre.astype(X.dtype)) @ frame.forward.astype(X.dtype)
         if white.shape[1] == 0:  # no feature varies: only the intercept is left to fit
             white = np.zeros((len(X), 1), dtype=X.dtype)
         self._fit_plain(white, y, sample_weight)
         forward = frame.forward if frame.forward.shape[1] else np.zeros((X.shape[1], 1))
         self.coef_ = (self.coef_ @ forward.T).astype(X.dtype)
-        self.intercept_ = self.intercept_ - (self.coef_ @ centre).astype(self.intercept_.dtype)
+        if self.fit_intercept:
+            self.intercept_ = self.intercept_ - (self.coef_ @ centre).astype(X.dtype)
         return self
 
     def _fit_plain(self, X: FloatArray, y: Any, sample_weight: Any) -> Self:
@@ -92,12 +93,8 @@ class LogisticHead(LogisticRegression):
         return tags
 
 
-def _within(X: FloatArray, codes: IntArray, weights: Float64Array) -> Float64Array:
-    """Return the covariance of rows about the mean of their class."""
-    totals = np.bincount(codes, weights)
-    indicators = (codes == np.arange(len(totals))[:, None]) * weights
-    means = (indicators @ X) / np.maximum(totals, np.finfo(np.float64).tiny)[:, None]
-    centred = (X - means.astype(X.dtype)[codes]) * np.sqrt(weights / totals.sum())[:, None].astype(
-        X.dtype
-    )
-    return np.asarray(centred.T @ centred, dtype=np.float64)
+def _covariance(X: FloatArray, mean: FloatArray, weights: Float64Array | None) -> Float64Array:
+    centred = (X - mean.astype(X.dtype)).astype(np.float64)
+    weighted = centred if weights is None else centred * weights[:, None]
+    total = len(X) if weights is None else weights.sum()
+    return np.asarray(weighted.T @ centred / total)

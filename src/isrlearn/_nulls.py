@@ -91,8 +91,8 @@ def permuted(
     features = _features_of(rows, cond, frame)
     sizes = _columns(cond, frame)
     sums = np.zeros((n_permutations, len(cond.group), sum(sizes)))
-    for units, cells in _units(rows, cond, random):
-        _add_permuted(sums, features(units), cells, random)
+    for units, cells, weights in _units(rows, cond, random):
+        _add_permuted(sums, features(units), cells, weights, random)
     return _evidence(sums, sizes, cond)
 
 
@@ -114,13 +114,12 @@ def _features_of(
 
     def sums(units: IntArray) -> FloatArray:
         cells, phi = rows.cells[units], rows.phi[units]
-        own = (rows.phi if rows.weights is None else rows.phi * rows.weights[:, None])[units]
         X = rows.X[units].astype(np.float64)
         about_common = X - np.einsum("ugs,ugsd->ugd", phi, common[cells])
         about_cell = (X - np.einsum("ugs,ugsd->ugd", phi, cond.coefs[cells])) @ leading
         about_cell *= stretch[cells][..., None]
-        transposed = np.swapaxes(own, 1, 2)
-        square = np.swapaxes(about_cell * own[..., :1], 1, 2) @ about_cell
+        transposed = np.swapaxes(phi, 1, 2)
+        square = np.swapaxes(about_cell, 1, 2) @ about_cell
         parts = (
             transposed @ phi,
             (transposed @ about_common) @ frame.forward,
@@ -139,10 +138,12 @@ def _features_of(
 
 def _units(
     rows: TargetRows, cond: Conditioned, random: np.random.Generator
-) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield units of rows, (u, g), and the cells, (u,), that they are to be shared out to.
+) -> Iterator[tuple[IntArray, IntArray, Float64Array]]:
+    """Yield units of rows, (u, g), and the places, (u,), that they are to be shared out to.
 
-    A cell of n rows gets n // g units of g rows and n % g single rows, so its size stays.
+    A place is a cell and a weight. A cell of n rows has n // g places for units of g rows and n % g
+    for single rows, so its size stays. Weights stay with the places: moved with the rows they would
+    make all cells alike that are not.
     """
     n_strata = np.bincount(cond.group[rows.cells[np.unique(rows.strata, return_index=True)[1]]])
     for stratum in np.unique(rows.strata):
@@ -152,25 +153,52 @@ def _units(
         size = max(1, len(members) * int(n_strata[group]) // MOST_UNITS)
         whole, rest = np.divmod(counts, size)
         n_whole = int(whole.sum()) * size
-        for units, share in (
-            (members[:n_whole].reshape(-1, size), whole),
-            (members[n_whole:].reshape(-1, 1), rest),
+        weights = _weights_of_places(rows, members, whole, size)
+        for units, share, weight in (
+            (members[:n_whole].reshape(-1, size), whole, weights[0]),
+            (members[n_whole:].reshape(-1, 1), rest, weights[1]),
         ):
             if len(units):
-                yield units, np.repeat(np.arange(len(counts)), share)
+                yield units, np.repeat(np.arange(len(counts)), share), weight
+
+
+def _weights_of_places(
+    rows: TargetRows, members: IntArray, whole: IntArray, size: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return the weights of the places for units and for single rows, cell by cell.
+
+    Rows of similar weight share a place, so that its mean weight is nearly that of each.
+    """
+    if rows.weights is None:
+        n_whole = int(whole.sum())
+        return np.ones(n_whole), np.ones(len(members) - n_whole * size)
+    cells, weights = rows.cells[members], rows.weights[members]
+    order = np.lexsort((weights, cells))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=len(whole)))])
+    units, singles = [], []
+    for cell, n in enumerate(whole):
+        own = weights[order[starts[cell] : starts[cell + 1]]]
+        units.append(own[: n * size].reshape(-1, size).mean(axis=1))
+        singles.append(own[n * size :])
+    return np.concatenate(units), np.concatenate(singles)
 
 
 def _add_permuted(
-    sums: Float64Array, features: FloatArray, cells: IntArray, random: np.random.Generator
+    sums: Float64Array,
+    features: FloatArray,
+    cells: IntArray,
+    weights: Float64Array,
+    random: np.random.Generator,
 ) -> None:
-    """Share out units to cells by chance, once for each permutation, and add up their features."""
+    """Share out units to places by chance, once for each permutation, and add up their features."""
     present, codes = np.unique(cells, return_inverse=True)
     step = max(1, MOST_CODES // (len(cells) * len(present)))
     for start in range(0, len(sums), step):
         n = min(step, len(sums) - start)
-        shuffled = random.permuted(np.tile(codes, (n, 1)), axis=1)
-        one_hot = (shuffled[:, None, :] == np.arange(len(present))[:, None]).astype(np.float32)
-        added = one_hot.reshape(-1, len(cells)) @ features
+        places = random.permuted(np.tile(np.arange(len(codes)), (n, 1)), axis=1)
+        one_hot = codes[places][:, None, :] == np.arange(len(present))[:, None]
+        coded = one_hot * weights.astype(np.float32)[places][:, None, :]
+        added = coded.reshape(-1, len(cells)) @ features
         sums[start : start + n, present] += added.reshape(n, len(present), -1)
 
 

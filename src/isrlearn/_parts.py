@@ -40,12 +40,17 @@ class PartMoments:
     @classmethod
     def beginning_with(cls, moments: CellMoments) -> Self:
         """Return parts the first of which has the rows of `moments`."""
+        if moments.scatters is None:
+            raise ValueError(
+                "n_spurious='auto' needs covariances, and the rows so far were added for means "
+                "only: set it before the first partial_fit."
+            )
         return cls((moments, *cls.empty(moments.n_features).parts[1:]))
 
     def update_checked(self, rows: Rows) -> Self:
         """Add rows that `check_rows` has passed, in place."""
-        self._refuse_too_large(rows)
         turn = self._deal(rows)
+        self._refuse_too_large(rows.X.shape[1])
         for number, part in enumerate(self.parts):
             part.update_checked(_rows_where(rows, turn == number))
         return self
@@ -68,9 +73,8 @@ class PartMoments:
             self.dealt[cell] = first + len(members)
         return turn
 
-    def _refuse_too_large(self, rows: Rows) -> None:
-        d = rows.X.shape[1]
-        n_cells = max(1, len(rows.classes) * len(rows.environments))
+    def _refuse_too_large(self, d: int) -> None:
+        n_cells = len(self.dealt)
         if N_PARTS * n_cells * d * d > MOST_ENTRIES:
             raise ValueError(
                 f"n_spurious='auto' without the rows keeps {N_PARTS} x {n_cells} matrices of "

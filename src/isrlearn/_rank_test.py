@@ -88,7 +88,7 @@ def choose_rank(
     tests = _Tests.of(observed, null, frame, n_rows, orders)
     steps: list[RankStep] = []
     rank = shown = 0
-    while rank < most:
+    while True:
         removed = directions(rank) if rank else np.empty((0, frame.forward.shape[1]))
         p, p_mean, p_covariance, shared = tests.of_rest(removed)
         if rank == 0 and p_covariance <= alpha:
@@ -100,7 +100,7 @@ def choose_rank(
             size = 1
         else:
             size = max(shared if p <= alpha else 0, shown - rank)
-        taken = min(size, most - rank)
+        taken = min(size, most - rank)  # none where no more can be removed; the test is kept
         steps.append(RankStep(rank, p, p_mean, p_covariance, taken))
         rank += taken
         if taken == 0:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from isrlearn._conditioning import Conditioned
+from isrlearn._conditioning import Conditioned, unit_of_weight
 from isrlearn._frame import Frame, noise_frame
 from isrlearn._joint import (
     Joint,
@@ -19,8 +19,8 @@ from isrlearn._parts import PartMoments
 from isrlearn._rank import check_rank
 from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._resampling import resampled
-from isrlearn._typing import Float64Array
-from isrlearn._validation import UNKNOWN, Rows
+from isrlearn._typing import BoolArray, Float64Array
+from isrlearn._validation import Rows
 from isrlearn._workings import Workings, target_contrasts
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
@@ -68,7 +68,7 @@ def find_rank(
     *,
     most: int,
     orders: str,
-) -> tuple[RankChoice, Workings]:
+) -> tuple[RankChoice, Workings | None]:
     """Test how many of a method's own directions to remove.
 
     Parameters
@@ -85,25 +85,30 @@ def find_rank(
         What the method looks at.
     """
     frame = noise_frame(cond, rounding_errors(cells))
-    workings = _workings(cells, cond, frame, search)
+    if frame.forward.shape[1] == 0:  # no feature varies
+        return RankChoice(0, search.alpha, 0, ()), None
+    workings = _workings(cells, cond, frame, search, orders)
     choice = choose_rank(
         *workings[:3],
         lambda rank: directions(rank) @ frame.forward,
         alpha=search.alpha,
-        most=most if frame.forward.shape[1] else 0,
+        most=most,
         n_rows=workings.n_rows,
         orders=orders,
     )
-    return choice, workings
+    return choice, workings.compact()
 
 
-def _workings(cells: CellMoments, cond: Conditioned, frame: Frame, search: Search) -> Workings:
+def _workings(
+    cells: CellMoments, cond: Conditioned, frame: Frame, search: Search, orders: str
+) -> Workings:
     return Workings(
         observed=evidence_in(cond, frame),
         null=search.nulls(cells, cond, frame, search.n_permutations, search.random),
         frame=frame,
         n_rows=float(cond.grams[:, 0, 0].sum()),
         target=target_contrasts(cond, frame),
+        orders=orders,
     )
 
 
@@ -140,7 +145,7 @@ def joint_subspace(
     spectrum[: len(values)] = values
     identified = n_identified_jointly(values)
     if isinstance(rank, Search):
-        workings = _workings(cells, cond, frame, rank)
+        workings = _workings(cells, cond, frame, rank, "both")
         choice = choose_rank(
             *workings[:3],
             lambda r: joint_directions(joint, r) @ joint.to_frame,
@@ -149,7 +154,7 @@ def joint_subspace(
             n_rows=n_rows,
         )
         removal = _removal(joint, frame, choice.rank, centre, spectrum, scale)
-        return Found(removal, choice, workings)
+        return Found(removal, choice, workings.compact())
     _refuse(rank, identified, n_features, cond)
     return Found(_removal(joint, frame, rank, centre, spectrum, scale))
 
@@ -169,7 +174,8 @@ def row_nulls(rows: Rows) -> NullSource:
         n_permutations: int,
         random: np.random.Generator,
     ) -> Evidence:
-        return permuted(_target_rows(rows, cells), cond, frame, n_permutations, random)
+        target, _ = _target_rows(rows, cells)
+        return permuted(target, cond, frame, n_permutations, random)
 
     return draw
 
@@ -184,10 +190,11 @@ def response_nulls(rows: Rows) -> NullSource:
         n_permutations: int,
         random: np.random.Generator,
     ) -> Evidence:
-        target = _target_rows(rows, cells)
-        y = rows.y[rows.environment_codes != UNKNOWN].astype(np.float64)
+        target, used = _target_rows(rows, cells)
+        y = rows.y[used].astype(np.float64)
         n_strata = int(np.clip(len(y) // (ROWS_PER_STRATUM * len(cells.means)), 1, MOST_STRATA))
-        ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
+        ranks = np.empty(len(y), dtype=np.intp)
+        ranks[np.lexsort((random.uniform(size=len(y)), y))] = np.arange(len(y))  # ties by chance
         target = target._replace(
             phi=np.stack([np.ones(len(y)), y], axis=1), strata=ranks * n_strata // len(y)
         )
@@ -211,8 +218,8 @@ def part_nulls(parts: PartMoments) -> NullSource:
     return draw
 
 
-def _target_rows(rows: Rows, cells: CellMoments) -> TargetRows:
-    """Return the rows that are in one of the cells."""
+def _target_rows(rows: Rows, cells: CellMoments) -> tuple[TargetRows, BoolArray]:
+    """Return the rows that are in one of the cells, and the mask of these rows."""
     table = np.full((len(rows.classes), len(rows.environments) + 1), -1, dtype=np.intp)
     classes = np.searchsorted(rows.classes, cells.classes)
     environments = np.searchsorted(rows.environments, cells.environments)
@@ -220,9 +227,12 @@ def _target_rows(rows: Rows, cells: CellMoments) -> TargetRows:
     table[places] = np.arange(len(cells.means))
     code = table[rows.class_codes, rows.environment_codes]  # unknown, -1, is the last column
     used = code >= 0
-    weights = None if rows.sample_weight is None else rows.sample_weight[used]
+    weights = None
+    if rows.sample_weight is not None:
+        weights = rows.sample_weight[used] * unit_of_weight(cells)
     X = rows.X if used.all() else rows.X[used]
-    return TargetRows(X, np.ones((len(X), 1)), code[used], rows.class_codes[used], weights)
+    classes = rows.class_codes[used]
+    return TargetRows(X, np.ones((len(X), 1)), code[used], classes, weights), used
 
 
 def _removal(

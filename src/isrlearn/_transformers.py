@@ -331,6 +331,9 @@ class ISR(ISRTransformer):
             )
         self._environments_given = environments_given
         self._parts = None
+        # An offset or a unit of y changes nothing but rounding errors.
+        mean = np.average(rows.y, weights=rows.sample_weight)
+        rows = replace(rows, y=(rows.y - mean) / (np.std(rows.y) or 1.0))
         joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
         moments = CellMoments.from_checked(joint)
 

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 import numpy as np
+from scipy.linalg import subspace_angles
 
 from isrlearn._conditioning import Conditioned, common_coefs
 from isrlearn._frame import Frame
@@ -24,10 +25,22 @@ class Workings(NamedTuple):
     n_rows: float
     target: Float64Array
     """(t, q): how the mean of x in the frame moves with the target."""
+    orders: str
+    """What the method looks at: "both", "means" or "covariances"."""
 
-    def joint(self) -> Joint:
-        """Return the evidence in the space of white noise."""
-        return joint_space(*self.observed, self.frame, self.n_rows)
+    def compact(self) -> "Workings":
+        """Return the same with nulls in single precision, for a fitted estimator to keep."""
+        means, covariances = (np.asarray(part, dtype=np.float32) for part in self.null)
+        return self._replace(null=Evidence(means, covariances))  # type: ignore[arg-type]
+
+    def joint(self, orders: str = "both") -> Joint:
+        """Return the evidence in the space of white noise, of both orders or of one alone."""
+        joint = joint_space(*self.observed, self.frame, self.n_rows)
+        if orders == "means":
+            return joint._replace(covariances=np.zeros_like(joint.covariances))
+        if orders == "covariances":
+            return joint._replace(means=np.zeros_like(joint.means))
+        return joint
 
 
 def target_contrasts(cond: Conditioned, frame: Frame) -> Float64Array:
@@ -48,12 +61,9 @@ def target_contrasts(cond: Conditioned, frame: Frame) -> Float64Array:
 
 def found_by(workings: Workings, orders: str, alpha: float) -> RankChoice:
     """Return what means alone, or covariances alone, find."""
-    joint, most = workings.joint(), workings.frame.n_leading
+    joint, most = workings.joint(orders), workings.frame.n_leading
     if orders == "means":
-        joint = joint._replace(covariances=np.zeros_like(joint.covariances))
         most = int(np.linalg.matrix_rank(joint.means))
-    else:
-        joint = joint._replace(means=np.zeros_like(joint.means))
     return choose_rank(
         workings.observed,
         workings.null,
@@ -66,8 +76,8 @@ def found_by(workings: Workings, orders: str, alpha: float) -> RankChoice:
     )
 
 
-def angle_draws(workings: Workings, subspace: Subspace) -> Float64Array:
-    """Return the largest angle between the subspace and those of noisier data, one per draw.
+def angle_draws(workings: Workings, rank: int) -> Float64Array:
+    """Return the largest angle between what the evidence and noisier evidence show, one per draw.
 
     Each draw adds to the evidence what chance alone gives, and finds the subspace again. The angles
     are as large as those to the true subspace would be.
@@ -76,19 +86,20 @@ def angle_draws(workings: Workings, subspace: Subspace) -> Float64Array:
     ----------
     workings : Workings
         Of the fit.
-    subspace : Subspace
-        What it found.
+    rank : int
+        Number of directions.
     """
-    joint, angles = workings.joint(), []
+    joint, angles = workings.joint(workings.orders), []
     leading = joint.from_frame[: workings.frame.n_leading]
+    on_means, on_covariances = joint.means.any(), joint.covariances.any()
+    here = joint_directions(joint, rank) @ joint.to_frame @ workings.frame.backward
     for means, covariances in zip(*(null[:MOST_DRAWS] for null in workings.null), strict=True):
         noisier = joint._replace(
-            means=joint.means + means @ joint.from_frame,
-            covariances=joint.covariances + leading.T @ covariances @ leading,
+            means=joint.means + on_means * (means @ joint.from_frame),
+            covariances=joint.covariances + on_covariances * (leading.T @ covariances @ leading),
         )
-        found = joint_directions(noisier, subspace.rank)
-        directions = found @ joint.to_frame @ workings.frame.backward
-        angles.append(subspace.angles_to(directions).max())
+        there = joint_directions(noisier, rank) @ joint.to_frame @ workings.frame.backward
+        angles.append(subspace_angles(here.T, there.T).max())
     return np.array(angles)
 
 
