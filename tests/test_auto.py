@@ -1,5 +1,6 @@
 """ISR: theorems, laws, the size of its tests, and hard inputs."""
 
+import warnings
 from itertools import permutations
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import null_space
 from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean, _nulls
 from isrlearn._conditioning import given_classes, mean_evidence
@@ -19,6 +22,7 @@ from isrlearn._recovery import subspace_from_both
 from isrlearn._search import _target_rows, row_nulls
 from isrlearn._validation import check_rows
 from isrlearn.datasets import LinearUnitTest, make_linear_gaussian
+from isrlearn.exceptions import TinyCellWarning
 
 SHAPES = [(1, 1), (5, 5), (3, 7), (10, 3), (5, 1)]
 
@@ -171,6 +175,32 @@ def test_nothing_is_removed_where_nothing_differs(random, isr, kind, shares):
 
 
 @pytest.mark.parametrize("test", ["permutation", "moments"])
+@pytest.mark.parametrize("case", ["weights by environment", "tiny cells"])
+def test_weights_and_tiny_cells_are_no_difference(random, test, case):
+    removed = 0
+    for _ in range(30):
+        sizes = [40, 150, 150, 150] if case[0] == "w" else [6] * 8 + [200] * 3
+        e = np.repeat(np.arange(len(sizes)), sizes)
+        y, X = np.arange(len(e)) % 2, random.standard_t(4, size=(len(e), 3))
+        weights = np.where(e == 0, 5.0, 1.0) if case[0] == "w" else None
+        isr = ISR(alpha=0.1, n_permutations=49, rank_test=test, random_state=seed_of(random))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TinyCellWarning)
+            isr.fit(X, y, environments=e, sample_weight=weights)
+        removed += isr.n_spurious_ > 0
+    assert removed <= binom.ppf(1 - 1e-5, 30, 0.15)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-4, 1e8, 1e200])
+def test_weights_of_any_unit_count_as_rows(random, unit):
+    X, y, e = LinearUnitTest("3s'", 4, seed=seed_of(random)).sample(1000)
+    plain = ISR(random_state=0).fit(X, y, environments=e)
+    scaled = clone(plain).fit(X, y, environments=e, sample_weight=np.full(len(y), unit))
+    assert scaled.n_spurious_ == plain.n_spurious_
+    assert scaled.subspace_.angles_to(plain.subspace_).max() < 1e-6
+
+
+@pytest.mark.parametrize("test", ["permutation", "moments"])
 @pytest.mark.parametrize(("example", "E"), [("3s'", 4), ("3s", 8), ("3'", 6)])
 def test_the_rank_is_found_where_it_can_be(random, test, example, E):
     right = 0
@@ -220,6 +250,20 @@ def test_a_stream_may_follow_a_fit(random):
     whole = CellMoments.from_rows(X, y, e)
     np.testing.assert_allclose(isr.moments_.means, whole.means)
     assert isr.n_spurious_ >= 1
+
+
+def test_a_change_of_mind_in_a_stream_loses_no_rows(random):
+    X, y, e = LinearUnitTest("3s'", 4, seed=seed_of(random)).sample(500)
+    isr = ISR(random_state=0)
+    for n_spurious in ("auto", 1, "auto"):
+        isr.set_params(n_spurious=n_spurious).partial_fit(X, y, environments=e)
+    assert isr.moments_.counts.sum() == 3 * len(X)
+    late = ISR(1).partial_fit(X, y, environments=e).set_params(n_spurious="auto")
+    with pytest.raises(NotFittedError, match="Set it before the first partial_fit"):
+        late.transform(X)
+    means = ISRMean(1).partial_fit(X, y, environments=e).set_params(n_spurious="auto")
+    with pytest.raises(ValueError, match="needs covariances"):
+        means.partial_fit(X, y, environments=e)
 
 
 def test_a_stream_that_would_not_fit_in_memory_is_refused():

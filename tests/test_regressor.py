@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from isrlearn import ISR, CellMoments, ISRMean, ISRRegressor
 from isrlearn._conditioning import given_response
-from isrlearn.exceptions import SingleEnvironmentWarning
+from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning
 
 
 def draw(seed, E=5, d_c=4, d_s=4, n=3000, shift=1.5):
@@ -65,6 +65,23 @@ def test_an_affine_change_of_the_target_changes_nothing(random):
     here = ISRRegressor(ISR(4)).fit(X, y, environments=e)
     there = ISRRegressor(ISR(4)).fit(X, 1000 - 7 * y, environments=e)
     assert here.subspace_.angles_to(there.subspace_).max() < 1e-6
+
+
+def test_an_offset_of_the_target_changes_nothing_in_the_tests(random):
+    X, y, e, _, _ = draw(seed_of(random), n=500)
+    here, there = (
+        ISRRegressor(ISR(random_state=0)).fit(X, target, environments=e)
+        for target in (y, 1e6 + 1e-3 * y)
+    )
+    np.testing.assert_allclose(here.rank_choice_.p_values, there.rank_choice_.p_values, atol=0.02)
+
+
+def test_an_environment_of_one_row_is_left_out(random):
+    X, y, e, _, _ = draw(seed_of(random), n=300)
+    e[0] = 99
+    with pytest.warns(EmptyCellWarning, match="99"):
+        reg = ISRRegressor(ISR(random_state=0)).fit(X, y, environments=e)
+    assert reg.n_spurious_ >= 1
 
 
 def test_nothing_is_removed_where_nothing_differs(random):

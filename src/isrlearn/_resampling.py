@@ -12,6 +12,7 @@ from isrlearn._typing import Float64Array, IntArray
 from isrlearn.moments import CellMoments
 
 LEAST_PARTS: Final = 4
+ENOUGH_PARTS: Final = 8
 
 
 def resampled(
@@ -25,10 +26,9 @@ def resampled(
     r"""Return the evidence of cells that differ by chance alone.
 
     The parts of a cell deviate from it in mean and covariance. Times the root of their size,
-    all such deviations of a class have one distribution where nothing differs, whatever that of
-    the rows: no normal law and no fourth moments are assumed. In a draw, the deviation of a cell
-    with g parts is the sum of g deviations of its class, drawn with replacement, over
-    :math:`\sqrt g`.
+    all these deviations have one distribution, whatever that of the rows: no normal law and no
+    fourth moments are assumed. In a draw, the deviation of a cell with g parts is the sum of g of
+    its deviations, drawn with replacement, over :math:`\sqrt g`.
 
     Parameters
     ----------
@@ -101,7 +101,11 @@ def _add_draws(
     owners: IntArray,
     random: np.random.Generator,
 ) -> None:
-    """Give each cell as many deviations of its class as it has parts, drawn with replacement."""
+    """Give each cell as many deviations as it has parts, drawn with replacement.
+
+    From its own, so that weights and noise may differ between cells; a cell of few parts borrows
+    those of its class.
+    """
     n = len(deviations)
     if n < LEAST_PARTS:
         raise ValueError(
@@ -109,9 +113,11 @@ def _add_draws(
             "a difference. Add rows, or give n_spurious instead of 'auto'."
         )
     for cell in cells:
-        g = max(LEAST_PARTS, int(np.sum(owners == cell)))
-        times = random.multinomial(g, np.full(n, 1 / n), size=len(sums))
-        sums[:, cell] = times @ deviations / np.sqrt(g)
+        own = deviations[owners == cell]
+        g = max(LEAST_PARTS, len(own))
+        source = own if len(own) >= ENOUGH_PARTS else deviations
+        shares = np.full(len(source), 1 / len(source))
+        sums[:, cell] = random.multinomial(g, shares, size=len(sums)) @ source / np.sqrt(g)
 
 
 def _codes(moments: CellMoments, of: CellMoments) -> IntArray:
