@@ -166,18 +166,7 @@ def rounding_errors(cells: CellMoments) -> Float64Array:
 
 def row_nulls(rows: Rows) -> NullSource:
     """Return the source that permutes the environments of rows within their class."""
-
-    def draw(
-        cells: CellMoments,
-        cond: Conditioned,
-        frame: Frame,
-        n_permutations: int,
-        random: np.random.Generator,
-    ) -> Evidence:
-        target, _ = _target_rows(rows, cells)
-        return permuted(target, cond, frame, n_permutations, random)
-
-    return draw
+    return lambda cells, *how: permuted(_target_rows(rows, cells)[0], *how)
 
 
 def response_nulls(rows: Rows) -> NullSource:
@@ -190,14 +179,7 @@ def response_nulls(rows: Rows) -> NullSource:
         n_permutations: int,
         random: np.random.Generator,
     ) -> Evidence:
-        target, used = _target_rows(rows, cells)
-        y = rows.y[used].astype(np.float64)
-        n_strata = int(np.clip(len(y) // (ROWS_PER_STRATUM * len(cells.means)), 1, MOST_STRATA))
-        ranks = np.empty(len(y), dtype=np.intp)
-        ranks[np.lexsort((random.uniform(size=len(y)), y))] = np.arange(len(y))  # ties by chance
-        target = target._replace(
-            phi=np.stack([np.ones(len(y)), y], axis=1), strata=ranks * n_strata // len(y)
-        )
+        target = _similar_targets(rows, cells, random)
         return permuted(target, cond, frame, n_permutations, random)
 
     return draw
@@ -205,17 +187,18 @@ def response_nulls(rows: Rows) -> NullSource:
 
 def part_nulls(parts: PartMoments) -> NullSource:
     """Return the source that recombines parts of cells."""
+    return lambda *how: resampled(parts, *how)
 
-    def draw(
-        cells: CellMoments,
-        cond: Conditioned,
-        frame: Frame,
-        n_permutations: int,
-        random: np.random.Generator,
-    ) -> Evidence:
-        return resampled(parts, cells, cond, frame, n_permutations, random)
 
-    return draw
+def _similar_targets(rows: Rows, cells: CellMoments, random: np.random.Generator) -> TargetRows:
+    """Return rows with phi(y) = (1, y), in strata of neighbouring y."""
+    target, used = _target_rows(rows, cells)
+    y = rows.y[used].astype(np.float64)
+    n_strata = int(np.clip(len(y) // (ROWS_PER_STRATUM * len(cells.means)), 1, MOST_STRATA))
+    ranks = np.empty(len(y), dtype=np.intp)
+    ranks[np.lexsort((random.uniform(size=len(y)), y))] = np.arange(len(y))  # ties by chance
+    phi = np.stack([np.ones(len(y)), y], axis=1)
+    return target._replace(phi=phi, strata=ranks * n_strata // len(y))
 
 
 def _target_rows(rows: Rows, cells: CellMoments) -> tuple[TargetRows, BoolArray]:
