@@ -15,7 +15,8 @@ def draw(seed, E=5, d_c=4, d_s=4, n=3000, shift=1.5):
     d = d_c + d_s
     R = np.linalg.qr(random.normal(size=(d, d)))[0] * random.uniform(0.5, 2, d)
     invariant, level = random.normal(size=d_c), shift * random.normal(size=(E + 1, d_s))
-    slope = shift * random.normal(size=(E + 1, d_s))
+    slope = shift * (1 + random.normal(size=(E + 1, d_s)))
+    slope[E] = -slope[:E].mean(axis=0)  # in the new environment the cue is reversed
     parts = []
     for e in range(E + 1):
         y = random.normal(size=n) + 0.2 * e
