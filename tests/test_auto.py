@@ -286,8 +286,8 @@ def hard(random, name):
         X = np.hstack([X, random.normal(size=(len(X), 400))])
     if name == "an environment as a feature":
         X = np.hstack([X, (e == 1)[:, None].astype(float)])
-    if name == "units of 1e-4 and 1e4":
-        X = X * np.repeat([1e-4, 1e4], 5)
+    if name == "units of 1e-3 and 1e3":
+        X = X * np.repeat([1e-3, 1e3], 5)
     if name == "float32 far from zero":
         X = (X + 100).astype(np.float32)
     return X, y, e
@@ -300,7 +300,7 @@ def hard(random, name):
         "equal columns",
         "more features than rows",
         "an environment as a feature",
-        "units of 1e-4 and 1e4",
+        "units of 1e-3 and 1e3",
         "float32 far from zero",
     ],
 )

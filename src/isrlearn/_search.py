@@ -240,12 +240,15 @@ def _removal(
     orthonormal, triangle = np.linalg.qr(directions.T)
     signs = np.sign(np.diag(triangle))
     directions, functionals = (orthonormal * signs).T, (triangle * signs[:, None]) @ functionals
-    if not np.allclose(functionals @ directions.T, np.eye(rank), atol=1e-6):
+    amounts = functionals @ directions.T
+    if not np.allclose(amounts, np.eye(rank), atol=0.1):
         raise ValueError(
             "the scales of the features differ so much that rounding errors spoil the removal: "
             "scale the features first, for example with StandardScaler."
         )
-    return Subspace(directions, functionals, centre, spectrum, scale)
+    # Mixed units leave small rounding errors in the amounts: put them right.
+    exact = np.asarray(np.linalg.solve(amounts, functionals))
+    return Subspace(directions, exact, centre, spectrum, scale)
 
 
 def _refuse(rank: int | Search, identified: int, n_features: int, cond: Conditioned) -> None:
