@@ -86,37 +86,61 @@ def choose_rank(
         What to test.
     """
     tests = _Tests.of(observed, null, frame, n_rows, orders)
+    nothing = np.empty((0, frame.forward.shape[1]))
     steps: list[RankStep] = []
     rank = shown = 0
+    shown_again = nothing
     while True:
-        removed = directions(rank) if rank else np.empty((0, frame.forward.shape[1]))
-        p, p_mean, p_covariance, shared = tests.of_rest(removed)
-        if rank == 0 and p_covariance <= alpha:
-            shown = shared
-        # Means name their directions one by one. What covariances have shown in the first test is
-        # removed also when the directions that the means took of it leave too little to show it
-        # again. In the first test only: one more chance of an error, not one for each step.
-        if p <= alpha and p_mean <= alpha:
-            size = 1
-        else:
-            size = max(shared if p <= alpha else 0, shown - rank)
-        taken = min(size, most - rank)  # none where no more can be removed; the test is kept
-        steps.append(RankStep(rank, p, p_mean, p_covariance, taken))
-        rank += taken
-        if taken == 0:
+        removed = directions(rank) if rank else nothing
+        test = tests.of_rest(removed, shown_again, alpha)
+        if rank == 0 and test.p_covariance <= alpha:
+            shown = test.shared
+        taken = min(_size(test, rank, shown, alpha), most - rank)
+        steps.append(RankStep(rank, test.p_value, test.p_mean, test.p_covariance, taken))
+        if taken == 0:  # nothing differs, or no more can be removed
             break
+        by_covariance = test.p_value <= alpha and not test.p_mean <= alpha
+        shown_again = tests.with_block(removed, taken) if by_covariance else nothing
+        rank += taken
     return RankChoice(rank, alpha, len(null.means), tuple(steps))
+
+
+class _Test(NamedTuple):
+    """Outcome of one test."""
+
+    p_value: float
+    p_mean: float
+    p_covariance: float
+    shared: int
+    """How many directions share the change of covariances."""
+
+
+def _size(test: _Test, rank: int, shown: int, alpha: float) -> int:
+    """Return how many directions to remove after a test; 0 to stop.
+
+    Means name their directions one by one. The block that covariances showed in the first test is
+    completed, also when the directions that the means took of it leave too little to show it again.
+    In the first test only: one more chance of an error, not one for each step. Beyond that block
+    every direction must be shown for itself, so that an error costs one direction and not many.
+    """
+    significant = test.p_value <= alpha
+    if significant and test.p_mean <= alpha:
+        return 1
+    block = test.shared if rank < max(shown, 1) else 1
+    return max(block if significant else 0, shown - rank)
 
 
 class _Tests(NamedTuple):
     """The data, first, and its nulls, in the coordinates of each test."""
 
-    means: Float64Array | None
+    means: Float64Array
     """(1 + B, m, q), white for the total covariance: permutation leaves it as it is."""
-    covariances: Float64Array | None
+    covariances: Float64Array
     """(1 + B, E, p, p), white for the noise within cells."""
     whiten: Float64Array
     """(p, p) from leading coordinates of the frame to those of `covariances`."""
+    orders: str
+    """What to test."""
 
     @classmethod
     def of(
@@ -127,31 +151,45 @@ class _Tests(NamedTuple):
         whiten = (vectors / np.sqrt(np.maximum(values, LEAST_NOISE))) @ vectors.T
         means = np.concatenate([observed.means[None], null.means])
         covariances = np.concatenate([observed.covariances[None], null.covariances])
-        return cls(
-            means if orders != "covariances" else None,
-            whiten @ covariances @ whiten if orders != "means" else None,
-            whiten,
-        )
+        return cls(means, whiten @ covariances @ whiten, whiten, orders)
 
-    def of_rest(self, removed: Float64Array) -> tuple[float, float, float, int]:
+    def of_rest(self, removed: Float64Array, otherwise: Float64Array, alpha: float) -> _Test:
         """Test what is left after some directions, rows (r, q) in the frame, are removed.
 
-        Returns the p-values of both orders, of means, of covariances, and how many directions
-        share the change of covariances.
+        The directions that the method removes need not be those that the last test was about: if
+        that one was an error it would show again and again. So a difference must be significant
+        also when the latter, rows (r, q) of `otherwise`, are removed instead.
         """
+        test = self._of(removed)
+        if len(otherwise) == 0 or test.p_value > alpha:
+            return test
+        return max(test, self._of(otherwise), key=lambda test: test.p_value)
+
+    def with_block(self, removed: Float64Array, size: int) -> Float64Array:
+        """Return rows (r + size, q): those removed and the block that changes most in the rest."""
+        left = _complement(removed[:, : len(self.whiten)] @ self.whiten)
+        values, vectors = np.linalg.eigh(_contrast(left @ self.covariances[:1] @ left.T)[0])
+        if values[-size:].sum() < -values[:size].sum():
+            vectors = vectors[:, ::-1]
+        block = np.zeros((min(size, len(left)), removed.shape[1]))
+        block[:, : len(self.whiten)] = np.linalg.solve(self.whiten, left.T @ vectors[:, -size:]).T
+        return np.vstack([removed, block])
+
+    def _of(self, removed: Float64Array) -> _Test:
         p_mean = p_covariance = float("nan")
         shared, scores = 1, []
-        if self.means is not None:
+        if self.orders != "covariances":
             scores.append(mean_scores(self.means, removed))
             p_mean = p_value(scores[-1])
-        inside = removed[:, : len(self.whiten)] @ self.whiten
-        if self.covariances is not None and len(inside) < len(self.whiten):
-            traces = partial_traces(_rest(self.covariances, inside))
-            scores.append(standardise(traces).max(axis=1))
-            p_covariance = p_value(scores[-1])
-            shared = _block(traces[0])
+        if self.orders != "means":
+            left = _complement(removed[:, : len(self.whiten)] @ self.whiten)
+            if len(left):
+                traces = partial_traces(left @ self.covariances @ left.T)
+                scores.append(standardise(traces).max(axis=1))
+                p_covariance = p_value(scores[-1])
+                shared = _block(traces[0])
         p = p_value(np.max(scores, axis=0)) if scores else 1.0
-        return p, p_mean, p_covariance, shared
+        return _Test(p, p_mean, p_covariance, shared)
 
 
 def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
@@ -190,9 +228,7 @@ def partial_traces(differences: Float64Array) -> Float64Array:
     differences : ndarray of shape (1 + B, E, q, q)
         The data, then the nulls.
     """
-    flat = differences.reshape(*differences.shape[:2], -1)
-    contrast = np.linalg.eigh(flat @ np.swapaxes(flat, 1, 2))[1][:, :, -1]
-    values = np.linalg.eigvalsh(np.einsum("be,beij->bij", contrast, differences))
+    values = np.linalg.eigvalsh(_contrast(differences))
     roots = np.sqrt(np.arange(1, values.shape[1] + 1))
     up, down = np.cumsum(values[:, ::-1], axis=1), np.cumsum(-values, axis=1)
     return np.asarray(np.maximum(up, down) / roots)
@@ -221,13 +257,19 @@ def p_value(statistics: Float64Array) -> float:
     return float(np.mean(statistics >= statistics[0]))
 
 
-def _rest(differences: Float64Array, removed: Float64Array) -> Float64Array:
-    """Return the differences in the orthogonal complement of some rows."""
-    if len(removed) == 0:
-        return differences
-    _, size, rows = np.linalg.svd(removed)
-    left = rows[int(np.sum(size > LEAST_NOISE)) :]
-    return np.asarray(left @ differences @ left.T)
+def _contrast(differences: Float64Array) -> Float64Array:
+    """Return the contrast of environments that differs most, (1 + B, q, q)."""
+    flat = differences.reshape(*differences.shape[:2], -1)
+    weights = np.linalg.eigh(flat @ np.swapaxes(flat, 1, 2))[1][:, :, -1]
+    return np.asarray(np.einsum("be,beij->bij", weights, differences))
+
+
+def _complement(rows: Float64Array) -> Float64Array:
+    """Return an orthonormal basis, as rows, of what is orthogonal to some rows."""
+    if len(rows) == 0:
+        return np.eye(rows.shape[1])
+    _, size, basis = np.linalg.svd(rows)
+    return np.asarray(basis[int(np.sum(size > LEAST_NOISE)) :])
 
 
 def _block(traces: Float64Array) -> int:

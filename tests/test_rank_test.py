@@ -1,0 +1,91 @@
+"""The sequence of tests, on evidence made by hand."""
+
+import numpy as np
+import pytest
+
+from isrlearn._frame import Frame
+from isrlearn._nulls import Evidence
+from isrlearn._rank_test import choose_rank, p_value, partial_traces
+
+Q = 6
+
+
+def noise(random, n):
+    """Return n draws of evidence of two environments without differences."""
+    half = random.normal(size=(n, Q, Q)) / np.sqrt(2)
+    D = (half + np.swapaxes(half, 1, 2)) / np.sqrt(2)
+    return Evidence(random.normal(size=(n, 1, Q)), np.stack([D, -D], axis=1))
+
+
+def sequence(random, *, means=(), changes=(), order=range(Q), orders="both"):
+    """Choose the rank where means and covariances differ along axes, removed in some order."""
+    # Quieter than the null, so that no test here fails by an error of the first kind.
+    observed = Evidence(*(0.3 * part[0] for part in noise(random, 1)))
+    for axis, size in means:
+        observed.means[0, axis] += size
+    for axis, size in changes:
+        observed.covariances[:, axis, axis] += np.array([size, -size])
+    return choose_rank(
+        observed,
+        noise(random, 199),
+        Frame(np.eye(Q), np.eye(Q), Q),
+        lambda rank: np.eye(Q)[list(order)[:rank]],
+        alpha=0.005,
+        most=Q - 1,
+        n_rows=1e9,
+        orders=orders,
+    )
+
+
+def blocks(choice):
+    return [step.block for step in choice.steps]
+
+
+def test_each_direction_that_differs_is_found_and_no_more(random):
+    found = sequence(random, means=[(0, 40.0)], changes=[(1, 60.0)])
+    assert found.rank == 2
+    assert found.steps[-1].p_value > 0.005
+    assert len(found.p_values) == len(found.steps)
+
+
+def test_what_covariances_show_at_once_is_removed_at_once(random):
+    assert blocks(sequence(random, changes=[(i, 40.0) for i in range(3)])) == [3, 0]
+
+
+def test_the_block_is_completed_after_means_took_some_of_it(random):
+    together = [(i, 30.0) for i in range(4)]
+    found = sequence(random, means=[(0, 50.0)], changes=together)
+    assert blocks(found)[0] == 1
+    assert found.rank == 4
+
+
+def test_beyond_the_first_block_directions_are_taken_one_by_one(random):
+    strong, weak = [(0, 900.0)], [(i, 25.0) for i in (1, 2, 3)]
+    assert blocks(sequence(random, changes=strong + weak)) == [1, 1, 1, 1, 0]
+
+
+def test_a_difference_that_the_estimate_does_not_take_is_counted_once(random):
+    """Removed are other directions than the one that differs: it must not show again and again."""
+    found = sequence(random, changes=[(0, 60.0)], order=[5, 4, 3, 2, 1])
+    assert blocks(found) == [1, 0]
+
+
+@pytest.mark.parametrize("orders", ["means", "covariances"])
+def test_only_the_orders_asked_for_are_tested(random, orders):
+    found = sequence(random, means=[(0, 40.0)], changes=[(1, 60.0)], order=[0, 1], orders=orders)
+    step = found.steps[0]
+    assert np.isnan(step.p_covariance if orders == "means" else step.p_mean)
+    assert blocks(sequence(random, means=[(0, 40.0)], orders="covariances")) == [0]
+    assert blocks(sequence(random, changes=[(0, 60.0)], orders="means")) == [0]
+
+
+def test_partial_traces_are_those_of_the_best_subspace(random):
+    D = noise(random, 1).covariances
+    values = np.linalg.eigvalsh(D[0, 0]) * np.sqrt(2)  # the contrast (1, -1) / sqrt(2)
+    for b, trace in enumerate(partial_traces(D)[0], start=1):
+        best = max(values[-b:].sum(), -values[:b].sum())
+        np.testing.assert_allclose(trace, best / np.sqrt(b))
+
+
+def test_ties_count_against_the_data():
+    assert p_value(np.array([1.0, 1.0, 0.0, 2.0])) == 0.75
