@@ -1,5 +1,6 @@
 """From moments to the spurious subspace: the paper's algorithms, steps I to III."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,20 +43,8 @@ def subspace_from_means(
     as_in_paper = len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
-    identified = _n_spanned(cells)
-    if isinstance(n_spurious, Search):
-        choice, workings = find_rank(
-            cells,
-            given_classes(cells),
-            n_spurious,
-            lambda rank: spectrum.vectors[:rank],
-            most=min(identified, cells.n_features - 1),
-            orders="means",
-        )
-        return Found(_removal(spectrum, choice.rank, moments, scale), choice, workings)
-    where = f"the means of {len(cells.environments)} environments"
-    check_rank(n_spurious, identified, cells.n_features, where)
-    return Found(_removal(spectrum, n_spurious, moments, scale))
+    leading = spectrum, _n_spanned(cells)
+    return _of_rank(n_spurious, cells, moments, lambda rank: leading, "means", scale)
 
 
 def subspace_from_covariances(
@@ -86,22 +75,14 @@ def subspace_from_covariances(
     """
     cells = comparable(moments, condition_on, needs_spread=True)
     chosen = choose_pairs(cells, pairs)
-    if isinstance(n_spurious, Search):
-        _, identified = _shared_by_pairs(cells, chosen, 0)
-        choice, workings = find_rank(
-            cells,
-            given_classes(cells),
-            n_spurious,
-            lambda rank: _shared_by_pairs(cells, chosen, rank)[0].vectors[:rank],
-            most=min(identified, cells.n_features - 1),
-            orders="covariances",
-        )
-        spectrum, _ = _shared_by_pairs(cells, chosen, choice.rank)
-        return Found(_removal(spectrum, choice.rank, moments, scale), choice, workings)
-    spectrum, identified = _shared_by_pairs(cells, chosen, n_spurious)
-    where = f"the covariances of {len(cells.environments)} environments"
-    check_rank(n_spurious, identified, cells.n_features, where)
-    return Found(_removal(spectrum, n_spurious, moments, scale))
+    return _of_rank(
+        n_spurious,
+        cells,
+        moments,
+        lambda rank: _shared_by_pairs(cells, chosen, rank),
+        "covariances",
+        scale,
+    )
 
 
 def subspace_from_both(
@@ -145,6 +126,35 @@ def subspace_given_response(
     cells = comparable(moments, needs_spread=True)
     centre = moments.centre()[:-1]
     return joint_subspace(cells, given_response(cells), centre, n_spurious, scale=scale)
+
+
+def _of_rank(
+    n_spurious: int | Search,
+    cells: CellMoments,
+    moments: CellMoments,
+    leading: Callable[[int], tuple[Spectrum, int]],
+    orders: str,
+    scale: float,
+) -> Found:
+    """Return the removal of a given or found number of a method's own directions.
+
+    `leading` gives at least the first directions of a rank, and how many are identified.
+    """
+    choice = workings = None
+    if isinstance(n_spurious, Search):
+        choice, workings = find_rank(
+            cells,
+            given_classes(cells),
+            n_spurious,
+            lambda rank: leading(rank)[0].vectors[:rank],
+            most=min(leading(0)[1], cells.n_features - 1),
+            orders=orders,
+        )
+        n_spurious = choice.rank
+    spectrum, identified = leading(n_spurious)
+    where = f"the {orders} of {len(cells.environments)} environments"
+    check_rank(n_spurious, identified, cells.n_features, where)
+    return Found(_removal(spectrum, n_spurious, moments, scale), choice, workings)
 
 
 def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> tuple[Spectrum, int]:

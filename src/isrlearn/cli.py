@@ -24,7 +24,8 @@ in 1 of 10 test rows. A group is a label in a colour.
   average       plain, over the test rows
   training mix  groups weighted by their sizes in training
   ERM           logistic regression on all features
-  ISR-Mean      the same without the directions in which the colours differ
+  ISR-Mean      the same without the two directions in which means differ most
+  ISR           the same without all directions that tests show to differ
   reweighted    all groups count the same in the fit"""
 
 app = App(
@@ -126,7 +127,7 @@ def _fit_with_progress(demonstration: Any, seed: int, console: Console) -> tuple
 
     train, test = demonstration.load(seed)
     names = demonstration.model_names()
-    models = demonstration.run_models(train, test)
+    models = demonstration.run_models(train, test, seed)
     steps = track(models, "Fitting", total=len(names), console=console, transient=True)
     return list(steps), test
 

@@ -1,6 +1,6 @@
 """The demonstration: coloured digits, plain training against ISR."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ from sklearn.linear_model import LogisticRegression
 
 from isrlearn import plots
 from isrlearn._predictors import ISRClassifier
-from isrlearn._transformers import ISRMean
+from isrlearn._transformers import ISR, ISRMean
 from isrlearn.datasets import EnvironmentRows, load_colored_digits
 from isrlearn.metrics import GroupScores, group_scores
 
 N_SPURIOUS = 2  # two classes in two environments identify two directions
-BEFORE_AFTER = ("ERM", "ISR-Mean")
+BEFORE_AFTER = ("ERM", "ISR")
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,22 @@ class DemoRow:
     adjusted_average: float
 
 
-def run_models(train: EnvironmentRows, test: EnvironmentRows) -> Iterator[DemoRow]:
+def run_models(train: EnvironmentRows, test: EnvironmentRows, seed: int) -> Iterator[DemoRow]:
     """Fit the models one by one and score them on the test rows.
 
     Parameters
     ----------
     train, test : EnvironmentRows
         Rows to fit on and to score.
+    seed : int
+        Of the permutations of `ISR`.
 
     Yields
     ------
     DemoRow
     """
-    for name, make in _models().items():
-        model = make().fit(train.X, train.y, environments=train.environments)
+    for name, model in _models(seed).items():
+        model.fit(train.X, train.y, environments=train.environments)
         scores = group_scores(test.y, model.predict(test.X), environments=test.environments)
         adjusted = scores.adjusted_average(train.y, train.environments)
         yield DemoRow(name, model, scores, adjusted)
@@ -54,7 +56,7 @@ def load(seed: int) -> tuple[EnvironmentRows, EnvironmentRows]:
 
 def model_names() -> list[str]:
     """Return the names of the models in the order in which they are fitted."""
-    return list(_models())
+    return list(_models(seed=0))
 
 
 def save_picture(rows: list[DemoRow], test: EnvironmentRows, path: Path) -> None:
@@ -93,15 +95,13 @@ def save_picture(rows: list[DemoRow], test: EnvironmentRows, path: Path) -> None
         unfinished.unlink(missing_ok=True)
 
 
-def _models() -> dict[str, Callable[[], Any]]:
+def _models(seed: int) -> dict[str, ISRClassifier]:
     head = LogisticRegression(max_iter=1000)
 
-    def classifier(n_spurious: int, group_weight: str | None = None) -> ISRClassifier:
-        return ISRClassifier(ISRMean(n_spurious), head, group_weight=group_weight)
-
+    removals = {"ERM": ISR(0), "ISR-Mean": ISRMean(N_SPURIOUS), "ISR": ISR(random_state=seed)}
+    weights = {"": None, ", reweighted": "balanced"}
     return {
-        "ERM": lambda: classifier(0),
-        "ERM, reweighted": lambda: classifier(0, "balanced"),
-        "ISR-Mean": lambda: classifier(N_SPURIOUS),
-        "ISR-Mean, reweighted": lambda: classifier(N_SPURIOUS, "balanced"),
+        name + how: ISRClassifier(isr, head, group_weight=weight)
+        for name, isr in removals.items()
+        for how, weight in weights.items()
     }
