@@ -139,3 +139,10 @@ def test_wrong_parts_are_named(parts, error, message, random):
     X, y, e, _, _ = draw(seed_of(random), n=20)
     with pytest.raises(error, match=message):
         ISRRegressor(*parts).fit(X, y, environments=e)
+
+
+@pytest.mark.parametrize("as_type", [np.array, list, lambda y: np.array(y, dtype=object)])
+def test_a_target_of_text_is_named(random, as_type):
+    X = random.normal(size=(4, 2))
+    with pytest.raises(ValueError, match="such as 'high'.*ISRClassifier"):
+        ISRRegressor().fit(X, as_type(["high", "low", "low", "high"]), environments=[0, 0, 1, 1])

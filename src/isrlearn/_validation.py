@@ -111,6 +111,7 @@ def check_response_rows(
     """
     refuse_sparse(X)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
+    _refuse_text(y)
     X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
     weights = check_weights(sample_weight, len(X))
     labels, codes = encode_environments(environments, len(X))
@@ -125,6 +126,17 @@ def check_response_rows(
         environment_codes=codes[kept],
         sample_weight=None if weights is None else weights[kept],
     )
+
+
+def _refuse_text(y: Any) -> None:
+    values = np.asarray(y)
+    if values.dtype.kind not in "biufc":
+        text = next((value for value in values.ravel().tolist() if isinstance(value, str)), None)
+        if text is not None:
+            raise ValueError(
+                f"y holds text, such as {text!r}, but a regressor needs numbers: convert it, or "
+                "use ISRClassifier for class labels."
+            )
 
 
 def _check_X_y(
