@@ -32,6 +32,8 @@ class RankStep:
     """The same from means alone; NaN where means were not tested."""
     p_covariance: float
     """The same from covariances alone; NaN where covariances were not tested."""
+    level: float
+    """The largest p-value that counts as a difference."""
     block: int
     """Directions removed after this test; 0 ends the sequence."""
 
@@ -64,9 +66,10 @@ def choose_rank(
 ) -> RankChoice:
     r"""Remove directions until the rest shows no significant difference.
 
-    Where nothing differs, something is removed with probability at most `alpha`, and so is one
-    direction too many after all true ones. Differences of covariances may show in a whole block of
-    directions at once, which none of them shows alone: then the block is removed in one step.
+    Where nothing differs, something is removed with probability at most `alpha`; after all true
+    directions one too many is removed more rarely still. Differences of covariances may show in a
+    whole block of directions at once, which none of them shows alone: then the block is removed in
+    one step.
 
     Parameters
     ----------
@@ -95,14 +98,36 @@ def choose_rank(
         test = tests.of_rest(removed, shown_again, alpha)
         if rank == 0 and test.p_covariance <= alpha:
             shown = test.shared
-        taken = min(_size(test, rank, shown, alpha), most - rank)
-        steps.append(RankStep(rank, test.p_value, test.p_mean, test.p_covariance, taken))
-        if taken == 0:  # nothing differs, or no more can be removed
+        level, size = _verdict(test, rank, shown, alpha, 1 / (1 + len(null.means)))
+        taken = min(size, most - rank)  # none where no more can be removed; the test is kept
+        steps.append(RankStep(rank, *test[:3], level, taken))
+        if taken == 0:
             break
-        by_covariance = test.p_value <= alpha and not test.p_mean <= alpha
-        shown_again = tests.with_block(removed, taken) if by_covariance else nothing
+        shown_again = nothing if test.p_mean <= alpha else tests.with_block(removed, taken)
         rank += taken
     return RankChoice(rank, alpha, len(null.means), tuple(steps))
+
+
+def _verdict(
+    test: "_Test", rank: int, shown: int, alpha: float, finest: float
+) -> tuple[float, int]:
+    """Return the level of a test and how many directions to remove after it; 0 to stop.
+
+    Means name their directions one by one. The block that covariances showed in the first test is
+    completed, also when the directions that the means took of it leave too little to show it again.
+    In the first test only: one more chance of an error, not one for each step.
+
+    Beyond that block a direction that covariances alone show stands against the model, in which
+    all of them change together. It must be shown for itself, and so clearly that no permutation
+    reaches it: a direction too many can cost all that the removal has won.
+    """
+    by_means, within = test.p_mean <= alpha, rank < max(shown, 1)
+    level = alpha if by_means or within else finest
+    if test.p_value > level:
+        return level, max(0, shown - rank)
+    if by_means or not within:
+        return level, 1
+    return level, max(test.shared, shown - rank)
 
 
 class _Test(NamedTuple):
@@ -113,21 +138,6 @@ class _Test(NamedTuple):
     p_covariance: float
     shared: int
     """How many directions share the change of covariances."""
-
-
-def _size(test: _Test, rank: int, shown: int, alpha: float) -> int:
-    """Return how many directions to remove after a test; 0 to stop.
-
-    Means name their directions one by one. The block that covariances showed in the first test is
-    completed, also when the directions that the means took of it leave too little to show it again.
-    In the first test only: one more chance of an error, not one for each step. Beyond that block
-    every direction must be shown for itself, so that an error costs one direction and not many.
-    """
-    significant = test.p_value <= alpha
-    if significant and test.p_mean <= alpha:
-        return 1
-    block = test.shared if rank < max(shown, 1) else 1
-    return max(block if significant else 0, shown - rank)
 
 
 class _Tests(NamedTuple):

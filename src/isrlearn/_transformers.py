@@ -93,7 +93,7 @@ class ISRMean(ISRTransformer):
         reduced: bool = False,
         alpha: float = 0.01,
         rank_test: str = "permutation",
-        n_permutations: int = 149,
+        n_permutations: int = 449,
         random_state: Any = None,
     ) -> None:
         self.n_spurious = n_spurious
@@ -196,7 +196,7 @@ class ISRCov(ISRTransformer):
         reduced: bool = False,
         alpha: float = 0.01,
         rank_test: str = "permutation",
-        n_permutations: int = 149,
+        n_permutations: int = 449,
         random_state: Any = None,
     ) -> None:
         self.n_spurious = n_spurious
@@ -241,7 +241,7 @@ class ISR(ISRTransformer):
         "permutation": environments are permuted within each class; needs all rows. "moments":
         parts of each cell are recombined; needs one pass and no rows afterwards. `partial_fit`
         always uses the latter.
-    n_permutations : int, default=149
+    n_permutations : int, default=449
         How many permutations; the same serve all steps.
     scale : float, default=0.0
         What is left of the spurious part, from 0 (removed) to 1 (untouched).
@@ -300,7 +300,7 @@ class ISR(ISRTransformer):
         reduced: bool = False,
         alpha: float = 0.01,
         rank_test: str = "permutation",
-        n_permutations: int = 149,
+        n_permutations: int = 449,
         random_state: Any = None,
     ) -> None:
         self.n_spurious = n_spurious
