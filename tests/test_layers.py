@@ -16,7 +16,7 @@ LAYERS = [
     ["subspace", "_pairs", "_frame"],
     ["_joint", "_nulls", "_heads"],
     ["_rank_test", "_resampling"],
-    ["_workings", "diagnosis"],
+    ["_workings", "_removed", "diagnosis"],
     ["_search", "_findings"],
     ["_diagnose"],
     ["_recovery"],

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._diagnose import diagnose
+from isrlearn._diagnose import Fit, diagnose
 from isrlearn._parts import PartMoments
 from isrlearn._rank import check_n_spurious, check_search
 from isrlearn._rank_test import RankChoice
@@ -22,6 +22,12 @@ from isrlearn.diagnosis import Diagnosis
 from isrlearn.exceptions import SingleEnvironmentWarning
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
+
+
+def names_of_features(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the columns that an estimator was fitted on; without names x0, x1, ..."""
+    numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
+    return tuple(getattr(estimator, "feature_names_in_", numbered))
 
 
 class SubspaceAttributes(ABC):
@@ -58,7 +64,9 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     _environments_given: bool
     _found: Found | None  # None: to be found from the moments when asked for
     _parts: PartMoments | None  # what a stream keeps for the rank test
+    _orders: ClassVar[str] = "both"  # what the method looks at
     n_spurious: Any
+    condition_on: Any
     alpha: float
     rank_test: str
     n_permutations: int
@@ -235,7 +243,16 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             A report to print or to show in a notebook. Tests and intervals need
             ``n_spurious="auto"``.
         """
-        return diagnose(type(self).__name__, self._result(), self.moments_, self.n_features_in_)
+        return diagnose(
+            Fit(
+                type(self).__name__,
+                self._orders,
+                self.condition_on,
+                self._result(),
+                self.moments_,
+                names_of_features(self),
+            )
+        )
 
     def _result(self) -> Found:
         check_is_fitted(self, "moments_")

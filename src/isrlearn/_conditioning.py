@@ -84,6 +84,11 @@ def unit_of_weight(cells: CellMoments) -> float:
     return 1.0 if 1 <= mean <= LARGEST_WEIGHT else 1 / mean
 
 
+def rounding_errors(cells: CellMoments) -> Float64Array:
+    """Return the rounding error of each column."""
+    return np.asarray(cells.precision * cells.largest)
+
+
 def degrees_of_freedom(weights: Float64Array, n_used: int) -> Float64Array:
     """Return weight - n_used, but never less than half the weight: weights count as rows."""
     return np.asarray(np.maximum(weights - n_used, weights / 2))

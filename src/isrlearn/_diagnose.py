@@ -1,65 +1,80 @@
 """From a fit to its diagnosis."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from isrlearn._comparison import class_positions
+from isrlearn._conditioning import Conditioned, given_classes, given_response, rounding_errors
 from isrlearn._findings import Seen, judge
+from isrlearn._frame import noise_frame
+from isrlearn._removed import share_of_target, shares_of_features, stability_of_target
 from isrlearn._search import Found
 from isrlearn._typing import Float64Array
-from isrlearn._workings import angle_draws, found_by, share_removed
+from isrlearn._workings import angle_draws, found_by
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.moments import CellMoments
 
 
-def diagnose(method: str, found: Found, moments: CellMoments, n_features: int) -> Diagnosis:
+class Fit(NamedTuple):
+    """A fit, as far as its diagnosis needs to know it."""
+
+    method: str
+    """Name of the estimator."""
+    orders: str
+    """What it looks at: "both", "means" or "covariances"."""
+    condition_on: Any
+    """Classes that it compares; None for all."""
+    found: Found
+    moments: CellMoments
+    feature_names: tuple[str, ...]
+    """One for each feature; the moments of a continuous target have one column more."""
+
+
+def diagnose(fit: Fit) -> Diagnosis:
     """Return the diagnosis of a fit.
 
     Parameters
     ----------
-    method : str
-        Name of the estimator.
-    found : Found
-        What it found.
-    moments : CellMoments
-        What it was found from.
-    n_features : int
-        Number of features d; the moments of a continuous target have one column more.
+    fit : Fit
+        What was found, and from what.
     """
-    subspace, choice, workings = found
-    counts = moments.counts_table()
-    means = covariances = angle = share = None
+    (subspace, choice, workings), moments = fit.found, fit.moments
+    n_features = len(fit.feature_names)
+    means = covariances = angle = None
     if workings is not None and choice is not None:
         means = found_by(workings, "means", choice.alpha)
         covariances = found_by(workings, "covariances", choice.alpha)
-        share = share_removed(workings, subspace)
         if subspace.rank:
-            low, middle, high = np.quantile(
-                angle_draws(workings, subspace.rank), [0.025, 0.5, 0.975]
-            )
+            draws = angle_draws(workings, subspace.rank)
+            low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
             angle = float(low), float(middle), float(high)
-    per_class = np.maximum((counts > 0).sum(axis=1) - 1, 0).sum() if counts.size else 0
-    slopes = 1 + (moments.n_features > n_features)
+    share, shares = _removed(fit)
+    is_response = moments.n_features > n_features
     seen = Seen(
         n_features=n_features,
         n_spurious=subspace.rank,
         n_environments=len(moments.environments),
-        most_by_means=int(min(slopes * per_class, n_features - 1)),
-        counts=counts,
+        most_by_means=_most_by_means(fit),
+        counts=moments.counts_table(),
         tests=choice,
         means=means,
         covariances=covariances,
         angle=angle,
         share=share,
         spreads=_spreads(moments, n_features),
-        orders="both" if workings is None else workings.orders,
+        stability=stability_of_target(moments) if is_response and len(moments.means) else None,
+        orders=fit.orders,
+        scale=subspace.scale,
     )
     verdict, findings = judge(seen)
     return Diagnosis(
-        method=method,
+        method=fit.method,
         verdict=verdict,
         findings=findings,
         classes=moments.classes,
         environments=moments.environments,
-        counts=counts,
+        counts=seen.counts,
         n_features=n_features,
         n_spurious=subspace.rank,
         most_by_means=seen.most_by_means,
@@ -68,7 +83,30 @@ def diagnose(method: str, found: Found, moments: CellMoments, n_features: int) -
         covariances=covariances,
         angle=angle,
         target_share_removed=share,
+        feature_names=fit.feature_names,
+        feature_shares_removed=shares,
     )
+
+
+def _most_by_means(fit: Fit) -> int:
+    counts, n_features = fit.moments.counts_table(), len(fit.feature_names)
+    if counts.size == 0:
+        return 0
+    compared = counts[class_positions(fit.moments, fit.condition_on)]
+    slopes = 1 + (fit.moments.n_features > n_features)
+    per_class = np.maximum((compared > 0).sum(axis=1) - 1, 0)
+    return int(min(slopes * per_class.sum(), n_features - 1))
+
+
+def _removed(fit: Fit) -> tuple[float | None, Float64Array | None]:
+    """Return what is removed of the target and of each feature, None where it is not known."""
+    moments, subspace = fit.moments, fit.found.subspace
+    if moments.scatters is None or len(moments.means) == 0 or subspace.rank == 0:
+        return None, None
+    is_response = moments.n_features > len(fit.feature_names)
+    cond: Conditioned = given_response(moments) if is_response else given_classes(moments)
+    frame = noise_frame(cond, rounding_errors(moments)[: len(fit.feature_names)])
+    return share_of_target(cond, frame, subspace), shares_of_features(cond, subspace)
 
 
 def _spreads(moments: CellMoments, n_features: int) -> Float64Array:

@@ -32,8 +32,12 @@ class Seen(NamedTuple):
     share: float | None
     spreads: Float64Array
     """(E, 2) of a continuous target: its variance, and that of x given it; else empty."""
+    stability: float | None
+    """P-value of equal regressions of a continuous target on all features."""
     orders: str
     """What the method looks at."""
+    scale: float
+    """What is left of the removed part."""
 
 
 def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
@@ -42,6 +46,7 @@ def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
         _no_environments,
         _target_is_an_effect,
         _nothing_is_invariant,
+        _target_is_stable,
         _too_few_environments,
         _given_beyond_the_means,
         _bad_cells,
@@ -59,19 +64,27 @@ def _verdict(seen: Seen, codes: set[str]) -> str:
     r = seen.n_spurious
     if "no_environments" in codes:
         return "no environments were given; nothing can be compared, and nothing is removed."
-    directions = f"{r} direction{'s' if r != 1 else ''}"
+    done = "removed" if seen.scale == 0 else f"shrunk to {seen.scale:g}"
+    removed = f"{r} direction{'s' if r != 1 else ''} {done}"
     if "target_is_an_effect" in codes or "nothing_is_invariant" in codes:
         return "these data do not fit the method; do not rely on the result."
     if "nothing_differs" in codes:
         what = {"both": ""}.get(seen.orders, f" of {seen.orders}")
-        return f"no difference{what} between the environments given the target; nothing is removed."
-    if "too_few_environments" in codes or "beyond_the_means" in codes:
-        return f"{directions} removed, but there may be more that these environments cannot show."
+        return (
+            f"no difference{what} between the environments given the target could be shown; "
+            "nothing is removed."
+        )
+    if "target_is_stable" in codes:
+        return f"{removed}, but without removal a regression would look as stable here."
+    if "too_few_environments" in codes:
+        return f"{removed}, but there may be more that these environments cannot show."
+    if "beyond_the_means" in codes:
+        return f"{removed}, more than the means of these environments are sure to show."
     if "uncertain_directions" in codes:
-        return f"{directions} removed, but these rows do not say well which."
+        return f"{removed}, but these rows do not say well which."
     if seen.tests is None:
-        return f"{directions} removed, as asked for; their number was not tested."
-    return f"{directions} removed; no further difference between the environments is seen."
+        return f"{removed}, the number given by n_spurious; it was not tested."
+    return f"{removed}; no further difference between the environments is seen."
 
 
 def _no_environments(seen: Seen) -> Finding | None:
@@ -111,7 +124,7 @@ def _target_is_an_effect(seen: Seen) -> Finding | None:
 def _nothing_is_invariant(seen: Seen) -> Finding | None:
     if seen.tests is None or seen.n_spurious < seen.n_features - 1:
         return None
-    if not seen.tests.steps or seen.tests.p_values[-1] > seen.tests.alpha:
+    if not seen.tests.steps or seen.tests.steps[-1].p_value > seen.tests.steps[-1].level:
         return None
     return Finding(
         "nothing_is_invariant",
@@ -123,19 +136,36 @@ def _nothing_is_invariant(seen: Seen) -> Finding | None:
     )
 
 
+def _target_is_stable(seen: Seen) -> Finding | None:
+    if seen.stability is None or seen.tests is None or seen.n_spurious == 0:
+        return None
+    if not seen.stability > seen.tests.alpha:
+        return None
+    return Finding(
+        "target_is_stable",
+        True,
+        "The regression of the target on all features is the same in all environments as far as "
+        f"can be seen (p = {seen.stability:.3f}), although the features given the target differ. "
+        "This is how it looks when features cause the target and only they shift.",
+        "Compare with a plain regression (n_spurious=0) in an environment left out.",
+    )
+
+
 def _too_few_environments(seen: Seen) -> Finding | None:
     """All that the means can show is seen, and covariances show nothing."""
     if seen.tests is None or seen.means is None or seen.covariances is None:
         return None
     E, r = seen.n_environments, seen.n_spurious
-    if seen.covariances.rank > 0 or r == 0 or (r != E - 1 and r < seen.most_by_means):
+    if seen.covariances.rank > 0 or r == 0 or r == seen.n_features - 1:
+        return None
+    if r != E - 1 and r < seen.most_by_means:
         return None
     return Finding(
         "too_few_environments",
         True,
         f"The means differ in {r} direction(s), all that {E} environments are sure to show, and "
-        "the covariances do not differ. A direction in which all training environments agree "
-        "cannot be told from an invariant one.",
+        "no difference of the covariances could be shown. A direction in which all training "
+        "environments agree cannot be told from an invariant one.",
         f"With d_s spurious directions, d_s + 1 environments are needed: at least {E + 1} to see "
         "one more than now. Environments with another spread would do as well.",
     )
@@ -143,15 +173,20 @@ def _too_few_environments(seen: Seen) -> Finding | None:
 
 def _given_beyond_the_means(seen: Seen) -> Finding | None:
     E, r = seen.n_environments, seen.n_spurious
-    if seen.tests is not None or E == 0 or r <= E - 1:
+    if seen.tests is not None or E == 0 or r <= E - 1 or seen.orders == "covariances":
         return None
+    others = {
+        "both": "the others rest on differences of covariances, which were not tested",
+        "means": "the others are there only if the classes differ in different directions, which "
+        "was not tested",
+    }[seen.orders]
     return Finding(
         "beyond_the_means",
         True,
-        f"{r} directions were asked for. The means of {E} environments are sure to show {E - 1} "
-        "only; the others rest on differences of covariances, which were not tested.",
+        f"{r} directions were asked for. The means of {E} environments are sure to show {E - 1}; "
+        f"{others}.",
         f"From means alone {r} directions need {r + 1} environments. Fit with n_spurious='auto' to "
-        "see whether covariances differ.",
+        "see how many can be shown.",
     )
 
 
@@ -160,12 +195,13 @@ def _bad_cells(seen: Seen) -> Finding | None:
     tiny = int(np.sum((seen.counts > 0) & (seen.counts < TINY_CELL_ROWS)))
     if not empty and not tiny:
         return None
-    parts = [f"{empty} cell(s) of class and environment have no rows"] if empty else []
-    parts += [f"{tiny} have fewer than {TINY_CELL_ROWS}"] if tiny else []
+    parts = [f"{empty} without rows"] if empty else []
+    parts += [f"{tiny} with fewer than {TINY_CELL_ROWS} rows"] if tiny else []
     return Finding(
         "bad_cells",
         True,
-        f"{' and '.join(parts)}: they say little or nothing of what differs.",
+        f"Of the {seen.counts.size} cells in the table of rows there are {' and '.join(parts)}: "
+        "they say little or nothing of what differs.",
         "Add rows there, or merge environments.",
     )
 
@@ -189,26 +225,37 @@ def _nothing_differs(seen: Seen) -> Finding | None:
         False,
         f"No difference is significant at level {seen.tests.alpha:g} "
         f"(p = {_first(seen.tests):.3f}).",
-        "If a spurious cue is expected, check that the environments label it, or add rows.",
+        _where_to_look(seen),
     )
+
+
+def _where_to_look(seen: Seen) -> str:
+    other = {"means": seen.covariances, "covariances": seen.means}.get(seen.orders)
+    if other is not None and other.rank > 0:
+        what, way = ("means", "ISRMean") if seen.orders == "covariances" else ("covariances", "ISR")
+        return f"The {what} differ, and this method does not look at them: use {way}('auto')."
+    return "If a spurious cue is expected, check that the environments label it, or add rows."
 
 
 def _one_order_only(seen: Seen) -> Finding | None:
     if seen.means is None or seen.covariances is None or seen.n_spurious == 0:
         return None
+    if seen.orders != "both":
+        return None
     if seen.covariances.rank == 0:
         return Finding(
             "no_covariance_difference",
             False,
-            f"The covariances do not differ (p = {_first(seen.covariances):.3f}).",
-            "All rests on the means; ISRCov would not work here.",
+            "No difference of the covariances could be shown "
+            f"(p = {_first(seen.covariances):.3f}).",
+            "What is removed rests on the means.",
         )
     if seen.means.rank == 0:
         return Finding(
             "no_mean_difference",
             False,
-            f"The means do not differ (p = {_first(seen.means):.3f}).",
-            "All rests on the covariances; ISRMean would not work here.",
+            f"No difference of the means could be shown (p = {_first(seen.means):.3f}).",
+            "What is removed rests on the covariances.",
         )
     return None
 
@@ -221,8 +268,9 @@ def _target_information(seen: Seen) -> Finding | None:
         False,
         f"{seen.share:.0%} of what tells the target in these rows lies along the removed "
         "directions.",
-        "That is right for a strong spurious cue. If accuracy in new environments falls with it, "
-        "remove less (n_spurious) or shrink instead (scale).",
+        "That is right for a strong spurious cue, and wrong if the environments differ in what "
+        "causes the target. Leave one environment out and compare with n_spurious=0 there; if that "
+        "is better, remove less (n_spurious) or shrink instead (scale).",
     )
 
 

@@ -54,7 +54,7 @@ def noise_frame(cond: Conditioned, rounding: Float64Array) -> Frame:
         Rounding error of each feature: one that varies no more than that is constant.
     """
     n_rows = float(cond.grams[:, 0, 0].sum())
-    return frame_of(_total_covariance(cond), rounding, n_rows, len(cond.group))
+    return frame_of(total_covariance(cond), rounding, n_rows, len(cond.group))
 
 
 def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells: int) -> Frame:
@@ -109,7 +109,7 @@ def ridge(values: Float64Array, most: int) -> float:
     return float(brentq(excess, 0.0, float(values.sum()), xtol=1e-12 * float(values[0])))
 
 
-def _total_covariance(cond: Conditioned) -> Float64Array:
+def total_covariance(cond: Conditioned) -> Float64Array:
     """Return the covariance about the common relation to the target, all environments together."""
     weights = cond.grams[:, 0, 0]
     contrasts = mean_evidence(cond)

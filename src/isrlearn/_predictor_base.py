@@ -9,7 +9,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from isrlearn._base import ISRTransformer, SubspaceAttributes
+from isrlearn._base import ISRTransformer, SubspaceAttributes, names_of_features
 from isrlearn._folding import fold
 from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
@@ -77,7 +77,9 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
             ``n_spurious="auto"``.
         """
         check_is_fitted(self, "head_")
-        return replace(self.isr_.diagnose(), method=type(self).__name__)
+        return replace(
+            self.isr_.diagnose(), method=type(self).__name__, feature_names=names_of_features(self)
+        )
 
     @property
     def environments_(self) -> LabelArray:

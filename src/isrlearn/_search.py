@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from isrlearn._conditioning import Conditioned, unit_of_weight
+from isrlearn._conditioning import Conditioned, rounding_errors, unit_of_weight
 from isrlearn._frame import Frame, noise_frame
 from isrlearn._joint import (
     Joint,
@@ -21,7 +21,7 @@ from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._resampling import resampled
 from isrlearn._typing import BoolArray, Float64Array
 from isrlearn._validation import Rows
-from isrlearn._workings import Workings, target_contrasts
+from isrlearn._workings import Workings
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
 
@@ -107,7 +107,6 @@ def _workings(
         null=search.nulls(cells, cond, frame, search.n_permutations, search.random),
         frame=frame,
         n_rows=float(cond.grams[:, 0, 0].sum()),
-        target=target_contrasts(cond, frame),
         orders=orders,
     )
 
@@ -157,11 +156,6 @@ def joint_subspace(
         return Found(removal, choice, workings.compact())
     _refuse(rank, identified, n_features, cond)
     return Found(_removal(joint, frame, rank, centre, spectrum, scale))
-
-
-def rounding_errors(cells: CellMoments) -> Float64Array:
-    """Return the rounding error of each column."""
-    return np.asarray(cells.precision * cells.largest)
 
 
 def row_nulls(rows: Rows) -> NullSource:

@@ -84,6 +84,8 @@ class ISRMean(ISRTransformer):
     (333, 4)
     """
 
+    _orders = "means"
+
     def __init__(
         self,
         n_spurious: int | str = 1,
@@ -185,6 +187,8 @@ class ISRCov(ISRTransformer):
     >>> isr.spurious_components_.shape
     (2, 5)
     """
+
+    _orders = "covariances"
 
     def __init__(
         self,

@@ -5,13 +5,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.linalg import subspace_angles
 
-from isrlearn._conditioning import Conditioned, common_coefs
 from isrlearn._frame import Frame
 from isrlearn._joint import Joint, joint_directions, joint_space
 from isrlearn._nulls import Evidence
 from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._typing import Float64Array
-from isrlearn.subspace import Subspace
 
 MOST_DRAWS: Final = 100
 
@@ -23,8 +21,6 @@ class Workings(NamedTuple):
     null: Evidence
     frame: Frame
     n_rows: float
-    target: Float64Array
-    """(t, q): how the mean of x in the frame moves with the target."""
     orders: str
     """What the method looks at: "both", "means" or "covariances"."""
 
@@ -41,22 +37,6 @@ class Workings(NamedTuple):
         if orders == "covariances":
             return joint._replace(means=np.zeros_like(joint.means))
         return joint
-
-
-def target_contrasts(cond: Conditioned, frame: Frame) -> Float64Array:
-    """Return how the mean of x moves with the target, rows (t, q) in a frame.
-
-    For classes, the deviations of the class means from their mean, weighed by the root of the
-    class weight; for a continuous target, its slopes.
-    """
-    coefs = common_coefs(cond)
-    if coefs.shape[-2] > 1:
-        return np.asarray(coefs[0, 1:] @ frame.forward)
-    groups, first = np.unique(cond.group, return_index=True)
-    weights = np.array([cond.grams[cond.group == g, 0, 0].sum() for g in groups])
-    means = coefs[first, 0]
-    centred = means - weights @ means / weights.sum()
-    return np.asarray((np.sqrt(weights / weights.sum())[:, None] * centred) @ frame.forward)
 
 
 def found_by(workings: Workings, orders: str, alpha: float) -> RankChoice:
@@ -101,17 +81,3 @@ def angle_draws(workings: Workings, rank: int) -> Float64Array:
         there = joint_directions(noisier, rank) @ joint.to_frame @ workings.frame.backward
         angles.append(subspace_angles(here.T, there.T).max())
     return np.array(angles)
-
-
-def share_removed(workings: Workings, subspace: Subspace) -> float:
-    r"""Return the share of the target's separation that lies along the removed directions.
-
-    Separation is the squared distance of the class means (or of the slopes) in units of noise,
-    :math:`\delta^T W^{-1} \delta`: what a linear head could use.
-    """
-    joint = workings.joint()
-    target = workings.target @ joint.from_frame
-    removed = subspace.directions @ workings.frame.forward @ joint.from_frame
-    basis = np.linalg.qr(removed.T)[0]
-    total = float(np.sum(target**2))
-    return float(np.sum((target @ basis) ** 2) / total) if total > 0 else 0.0

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from isrlearn._rank_test import RankChoice
-from isrlearn._typing import IntArray, LabelArray
+from isrlearn._typing import Float64Array, IntArray, LabelArray
 
 __all__ = ["Diagnosis", "Finding"]
+
+MOST_COLUMNS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class Diagnosis:
     target_share_removed : float or None
         Share of what separates the classes (or follows the target), in units of noise, that lies
         along the removed directions.
+    feature_names : tuple of str
+        Names of the features.
+    feature_shares_removed : ndarray of shape (d,) or None
+        Share of the variance of each feature, given the target, that goes with the removed
+        coordinates.
     """
 
     method: str
@@ -72,6 +79,8 @@ class Diagnosis:
     covariances: RankChoice | None
     angle: tuple[float, float, float] | None
     target_share_removed: float | None
+    feature_names: tuple[str, ...]
+    feature_shares_removed: Float64Array | None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -81,7 +90,7 @@ class Diagnosis:
     def facts(self) -> list[tuple[str, str]]:
         """Return names and values of what was measured, as text."""
         rows = [
-            ("environments", f"{len(self.environments)}: {_listed(self.environments)}"),
+            ("environments", _listed(self.environments)),
             ("features", str(self.n_features)),
             ("directions removed", str(self.n_spurious)),
             ("means can show at most", str(self.most_by_means)),
@@ -96,8 +105,10 @@ class Diagnosis:
         if self.angle is not None:
             low, middle, high = np.degrees(self.angle)
             rows.append(
-                ("angle to the true subspace", f"{middle:.1f} degrees ({low:.1f} to {high:.1f})")
+                ("uncertainty of the subspace", f"{middle:.1f} degrees ({low:.1f} to {high:.1f})")
             )
+        if self.feature_shares_removed is not None:
+            rows.append(("features most removed", self._most_removed()))
         if self.target_share_removed is not None:
             rows.append(("target information removed", f"{self.target_share_removed:.0%}"))
         return rows
@@ -106,7 +117,8 @@ class Diagnosis:
         width = max(len(name) for name, _ in self.facts())
         lines = [f"{self.method}: {self.verdict}", ""]
         lines += [f"  {name:<{width}}  {value}" for name, value in self.facts()]
-        lines += ["", "  rows per class and environment", *self._table_lines()]
+        if self.counts.size:
+            lines += ["", f"  {self._caption()}", *self._table_lines()]
         for finding in self.findings:
             mark = "!" if finding.is_warning else "-"
             lines += ["", f"{mark} {finding.text}", f"  {finding.advice}"]
@@ -130,9 +142,30 @@ class Diagnosis:
             f"<ul>{findings}</ul><table>{facts}</table>{self._table_html()}</div>"
         )
 
+    def _most_removed(self, most: int = 5) -> str:
+        shares = np.asarray(self.feature_shares_removed)
+        first = np.argsort(-shares, kind="stable")[:most]
+        return ", ".join(f"{self.feature_names[j]} {shares[j]:.0%}" for j in first)
+
+    def _caption(self) -> str:
+        what = "environment" if self._continuous else "class and environment"
+        return f"rows per {what}"
+
+    @property
+    def _continuous(self) -> bool:
+        return len(self.classes) == 1
+
+    def _columns(self) -> tuple[list[str], list[list[int]]]:
+        """Return the heads and the counts of the table; of many environments a summary."""
+        if len(self.environments) <= MOST_COLUMNS:
+            return [str(e) for e in self.environments.tolist()], self.counts.tolist()
+        summary = np.quantile(self.counts, [0, 0.5, 1], axis=1, method="lower").T
+        return ["least", "median", "most"], summary.astype(int).tolist()
+
     def _table_lines(self) -> list[str]:
-        rows = [["", *map(str, self.environments.tolist())]]
-        for label, counts in zip(self._class_names(), self.counts.tolist(), strict=True):
+        heads, table = self._columns()
+        rows = [["", *heads]]
+        for label, counts in zip(self._class_names(), table, strict=True):
             rows.append([label, *map(str, counts)])
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         return [
@@ -141,26 +174,34 @@ class Diagnosis:
         ]
 
     def _table_html(self) -> str:
-        head = "".join(f'<th scope="col">{escape(str(e))}</th>' for e in self.environments.tolist())
+        if self.counts.size == 0:
+            return ""
+        heads, table = self._columns()
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
         body = "".join(
             f'<tr><th scope="row">{escape(name)}</th>'
             f"{''.join(f'<td>{n}</td>' for n in counts)}</tr>"
-            for name, counts in zip(self._class_names(), self.counts.tolist(), strict=True)
+            for name, counts in zip(self._class_names(), table, strict=True)
         )
         return (
-            "<table><caption>Rows per class and environment</caption>"
+            f"<table><caption>{self._caption().capitalize()}</caption>"
             f"<tr><th></th>{head}</tr>{body}</table>"
         )
 
     def _class_names(self) -> list[str]:
-        return ["all rows"] if len(self.classes) == 1 else [str(c) for c in self.classes.tolist()]
+        return ["all rows"] if self._continuous else [str(c) for c in self.classes.tolist()]
 
 
 def _described(choice: RankChoice, *, with_rank: bool) -> str:
-    ps = ", ".join(f"{p:.3f}" if p >= 0.001 else "<0.001" for p in choice.p_values)
+    shown = [f"{p:.3f}" if p >= 0.001 else "<0.001" for p in choice.p_values]
+    if len(shown) > MOST_COLUMNS:
+        shown = [*shown[: MOST_COLUMNS // 2], "...", shown[-1]]
+    ps = ", ".join(shown)
     return f"{choice.rank} (p = {ps})" if with_rank else f"p = {ps}, level {choice.alpha:g}"
 
 
 def _listed(labels: Any, most: int = 6) -> str:
     names = [str(label) for label in labels.tolist()]
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    if not names:
+        return "none"
+    return f"{len(names)}: {', '.join(names[:most])}" + (", ..." if len(names) > most else "")
