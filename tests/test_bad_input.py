@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean, fold
+from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean, ISRRegressor, fold
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning, TinyCellWarning
 
 ESTIMATORS = [
@@ -43,7 +43,7 @@ def bad_cases():
         ),
         "environment decides the class": (
             lambda X, y, e: (X, y, np.array(["p", "q", "r"])[y]),
-            "can be compared between two environments.*Add rows",
+            "can be compared .*the environment determines the class",
         ),
         "NaN in X": (nan, "contains NaN"),
         "infinity in X": (lambda X, y, e: (np.where(X > 1, np.inf, X), y, e), "infinity"),
@@ -133,7 +133,7 @@ def test_tiny_cells_are_a_warning_and_single_rows_have_no_covariance(rows):
     with pytest.warns(TinyCellWarning, match="class 1 in environment 2 has 1"):
         ISRMean().fit(X[kept], y[kept], environments=e[kept])
     with pytest.warns(
-        EmptyCellWarning, match="^rows that do not differ in class 1 in environment 2"
+        EmptyCellWarning, match="^single or identical rows in class 1 in environment 2"
     ):
         with_one = ISRCov(2).fit(X[kept], y[kept], environments=e[kept])
     without = np.setdiff1d(np.arange(len(X)), cell)
@@ -290,7 +290,7 @@ def test_environments_of_a_wrong_shape_say_how_to_mend_it(rows):
 
 def test_cells_of_one_row_have_no_covariance_at_all(random):
     X, y, e = random.normal(size=(8, 3)), np.arange(8) % 2, np.arange(8) // 2
-    with pytest.raises(ValueError, match="can be compared .*rows that do not differ: "):
+    with pytest.raises(ValueError, match="can be compared .*single or identical rows in "):
         ISRCov().fit(X, y, environments=e)
 
 
@@ -345,7 +345,7 @@ def test_a_class_named_in_condition_on_needs_known_environments(rows):
     X, y, e = rows
     environments = np.where(y == 2, None, e.astype(object))
     with pytest.raises(
-        ValueError, match=r"no class out of \[2\] .*none has a row of known environment"
+        ValueError, match=r"no class out of \[2\] .*no row of these has a known environment"
     ):
         ISRMean(condition_on=2).fit(X, y, environments=environments)
 
@@ -475,7 +475,7 @@ def test_an_environment_without_spread_is_named(rows):
     X, y, e = rows
     flat = np.where((e == 0)[:, None], 1.0, X)
     two = e < 2
-    with pytest.raises(ValueError, match="rows that do not differ: class 0 in environment 0"):
+    with pytest.raises(ValueError, match="single or identical rows in class 0 in environment 0"):
         ISRCov().fit(flat[two], y[two], environments=e[two])
 
 
@@ -521,3 +521,27 @@ def test_a_cell_is_tiny_below_five_rows(rows):
             warnings.simplefilter("always")
             ISRMean().fit(X[kept], y[kept], environments=e[kept])
         assert [w.category for w in caught] == [TinyCellWarning] * is_tiny
+
+
+def test_text_in_a_table_is_named_by_column(rows):
+    X, y, e = rows
+    table = pd.DataFrame(X).rename(columns=str).assign(hospital=np.array(["A", "B", "C"])[e])
+    for estimator, target in ((ISR(1), y), (ISRRegressor(), X[:, 0])):
+        with pytest.raises(ValueError, match=r"text in column\(s\) \['hospital'\]"):
+            estimator.fit(table, target, environments=e)
+
+
+def test_missing_labels_among_text_are_named(rows):
+    X, y, e = rows
+    labels = np.array(["a", "b", "c"], dtype=object)[y]
+    labels[3] = None
+    with pytest.raises(ValueError, match="y has missing labels"):
+        ISR(1).fit(X, labels, environments=e)
+
+
+def test_messages_of_a_regression_speak_of_environments_only(rows):
+    X, _, e = rows
+    with pytest.raises(ValueError, match=r"^nothing can be compared .* rows in environment 0, "):
+        ISRRegressor().fit(X, X[:, 0], environments=np.arange(len(X)))
+    with pytest.warns(TinyCellWarning, match="rows: environment 7 has 3"):
+        ISRRegressor(ISR(1)).fit(X, X[:, 0], environments=np.where(np.arange(len(X)) < 3, 7, e))

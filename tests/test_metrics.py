@@ -123,3 +123,9 @@ def test_rows_of_weight_zero_are_not_scored():
     assert scores.worst == 1
     with pytest.raises(ValueError, match="y_true has missing labels"):
         group_scores([0, None], [0, 1], environments=["a", "b"])
+
+
+def test_a_continuous_target_has_no_groups(random):
+    y = random.normal(size=20)
+    with pytest.raises(ValueError, match="y_true is continuous.*errors in each environment"):
+        group_scores(y, y, environments=np.repeat([0, 1], 10))

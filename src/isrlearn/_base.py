@@ -215,7 +215,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         Returns
         -------
         ndarray of str
-            The input names, or ``isrmean0, isrmean1, ...`` if `reduced`.
+            The input names, or if `reduced` that of the class with numbers: ``isr0, isr1, ...``.
         """
         names = super().get_feature_names_out(input_features)
         if not self.reduced:

@@ -79,13 +79,19 @@ def _too_few_environments(moments: CellMoments) -> str:
 
 def _no_class_to_compare(moments: CellMoments, classes: IntArray, usable: BoolArray) -> str:
     where, flat = _names(moments, usable), _names(moments, _flat(moments, classes, usable))
-    notes = [f"rows: {_some(where)}"] if where else []
-    notes += [f"rows that do not differ: {_some(flat)}"] if flat else []
-    return (
-        f"no class out of {moments.classes[classes].tolist()} can be compared between two "
-        f"environments ({'; '.join(notes) or 'none has a row of known environment'}). Add rows, or "
-        "use an environment that does not determine the label."
-    )
+    labels = moments.classes[classes].tolist()
+    what = f"no class out of {labels}" if len(moments.classes) > 1 else "nothing"
+    if flat:
+        why, way_out = (
+            f"single or identical rows in {_some(flat)}",
+            "add rows or merge environments",
+        )
+    elif where:
+        why = f"there are rows only of {_some(where)}, so the environment determines the class"
+        way_out = "use an environment that does not"
+    else:
+        why, way_out = "no row of these has a known environment", "give the environments of some"
+    return f"{what} can be compared between two environments: {why}. To go on, {way_out}."
 
 
 def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, usable: BoolArray) -> None:
@@ -93,7 +99,7 @@ def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, usable: BoolAr
     empty = [_name(moments, c, e) for c in classes for e in np.flatnonzero(table[c] == 0)]
     flat = _names(moments, _flat(moments, classes, usable))
     notes = [f"no rows of {_some(empty)}"] if empty else []
-    notes += [f"rows that do not differ in {_some(flat)}"] if flat else []
+    notes += [f"single or identical rows in {_some(flat)}"] if flat else []
     if notes:
         warn_user(
             f"{'; '.join(notes)}. These cells are left out, and so is a class that is left with "
@@ -125,6 +131,8 @@ def _names(moments: CellMoments, cells: BoolArray) -> list[str]:
 
 def _name(moments: CellMoments, c: np.intp, e: np.intp) -> str:
     label, environment = moments.classes[c].item(), moments.environments[e].item()
+    if len(moments.classes) == 1:  # a continuous target
+        return f"environment {environment!r}"
     return f"class {label!r} in environment {environment!r}"
 
 

@@ -71,7 +71,7 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
     n_cells : int
         How many covariances are to be compared in the leading coordinates.
     """
-    scale = np.sqrt(np.diag(total))
+    scale = np.sqrt(np.maximum(np.diag(total), 0.0))  # rounding may go below
     constant = scale <= ROUNDING * rounding
     scale[constant] = 1.0
     correlation = total / np.outer(scale, scale)

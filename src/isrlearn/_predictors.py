@@ -24,8 +24,9 @@ def _head_has(method: str) -> Any:
 
 
 class ISRClassifier(ClassifierMixin, ISRPredictor):
-    r"""Remove the spurious subspace, then fit a linear head (Algorithms 1 and 2 with step IV).
+    r"""Remove the directions in which environments differ given the class; fit a linear head.
 
+    With `ISRMean` or `ISRCov` these are Algorithms 1 and 2 of the paper with their last step, IV.
     Moments come from the rows whose environment is known; the head is fitted on all rows.
 
     Parameters
@@ -50,7 +51,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         Weights in the original coordinates, removal included, if the head is linear.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Bias in the original coordinates.
-    subspace_, n_spurious_, spurious_components_, spectrum_, environments_
+    subspace_, n_spurious_, spurious_components_, spectrum_, rank_choice_, environments_
         As in `isr_`.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.

@@ -21,7 +21,7 @@ class ISRRegressor(RegressorMixin, ISRPredictor):
 
     It assumes that the target stands before the features: some directions relate to y in the same
     way everywhere. Where features cause y instead, all directions may differ given y; `diagnose`
-    says so.
+    warns where the data show it.
 
     Parameters
     ----------

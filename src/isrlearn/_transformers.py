@@ -229,7 +229,7 @@ class ISR(ISRTransformer):
     Means and covariances are compared together, in coordinates where all directions have
     comparable noise, and a sequence of tests finds how many directions differ. So neither the
     number of spurious directions nor the choice between `ISRMean` and `ISRCov` is left to the
-    user, and units of the features do not matter. The user guide has the derivation.
+    user, and units of the features do not matter. ``docs/method.md`` has the derivation.
 
     Parameters
     ----------

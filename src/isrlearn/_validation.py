@@ -78,7 +78,6 @@ def check_rows(
     X, y = _check_X_y(X, y, estimator, reset)
     weights = check_weights(sample_weight, len(X), may_be_zero=chunk)
     if environments is not None:
-        _refuse_continuous(y)
         environments = as_labels(environments, "environments", len(X))
     if weights is not None and not weights.all():
         kept = weights > 0
@@ -87,6 +86,8 @@ def check_rows(
     classes, class_codes = encode_labels(y, "y")
     if np.any(class_codes == UNKNOWN):
         raise ValueError(MISSING_LABELS)
+    if environments is not None:
+        refuse_continuous(classes, "y", "use ISRRegressor, or bin it to classes")
     environment_labels, environment_codes = encode_environments(environments, len(X))
     return Rows(
         X=X,
@@ -112,7 +113,11 @@ def check_response_rows(
     refuse_sparse(X)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     _refuse_text(y)
-    X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
+    try:
+        X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
+    except ValueError as error:
+        _name_text_columns(X, error)
+        raise
     weights = check_weights(sample_weight, len(X))
     labels, codes = encode_environments(environments, len(X))
     kept = slice(None) if weights is None else weights > 0
@@ -153,7 +158,21 @@ def _check_X_y(
         if np.ndim(y) == 1 and _missing(as_labels(y, "y")).any():  # scikit-learn trips over NA
             raise ValueError(MISSING_LABELS) from None
         raise
+    except ValueError as error:
+        _name_text_columns(X, error)
+        raise
     return X, y
+
+
+def _name_text_columns(X: Any, error: ValueError) -> None:
+    """Raise an error that names the columns of text, if these made scikit-learn fail."""
+    if "convert string" not in str(error) or not hasattr(X, "columns"):
+        return
+    named = [name for name in X.columns if any(isinstance(value, str) for value in X[name])]
+    raise ValueError(
+        f"X has text in column(s) {named}: drop or encode them. Environments are not a feature; "
+        "pass them as environments=."
+    ) from None
 
 
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
@@ -233,12 +252,13 @@ def refuse_sparse(X: Any) -> None:
         )
 
 
-def _refuse_continuous(y: LabelArray) -> None:
-    kind = type_of_target(y)
+def refuse_continuous(labels: LabelArray, name: str, way_out: str) -> None:
+    """Raise an error if distinct labels are numbers that no class would have."""
+    kind = type_of_target(labels)
     if kind.startswith("continuous"):
         raise ValueError(
-            f"y is {kind} with {len(np.unique(y))} distinct values, but class labels are needed: "
-            "use ISRRegressor, or bin it to classes."
+            f"{name} is {kind} with {len(labels)} distinct values, but class labels are needed: "
+            f"{way_out}."
         )
 
 

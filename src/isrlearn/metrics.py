@@ -21,6 +21,7 @@ from isrlearn._validation import (
     check_weights,
     encode_environments,
     encode_labels,
+    refuse_continuous,
 )
 
 __all__ = [
@@ -156,6 +157,7 @@ def group_scores(
     classes, class_codes = encode_labels(as_labels(y_true, "y_true")[scored], "y_true")
     if np.any(class_codes == UNKNOWN):
         raise ValueError("y_true has missing labels (None or NaN): drop those rows first.")
+    refuse_continuous(classes, "y_true", "score a regression by its errors in each environment")
     seen = as_labels(environments, "environments")[scored]
     labels, environment_codes = encode_labels(seen, "environments")
     shape = len(classes), len(labels)
