@@ -145,7 +145,7 @@ def test_sizes_of_cells_survive_permutation(random):
     rows, _ = _target_rows(check_rows(X, y, e), cells)
     assert isinstance(rows, TargetRows)
     counts = np.zeros(len(cells.means))
-    for units, owners, _ in _nulls._units(rows, given_classes(cells), np.random.default_rng(0)):
+    for units, owners in _nulls._units(rows, given_classes(cells), np.random.default_rng(0)):
         counts += np.bincount(owners, minlength=len(counts)) * units.shape[1]
     np.testing.assert_array_equal(counts, cells.counts)
 
@@ -175,20 +175,71 @@ def test_nothing_is_removed_where_nothing_differs(random, isr, kind, shares):
 
 
 @pytest.mark.parametrize("test", ["permutation", "moments"])
-@pytest.mark.parametrize("case", ["weights by environment", "tiny cells"])
+@pytest.mark.parametrize("case", ["weights by environment", "weights by feature", "tiny cells"])
 def test_weights_and_tiny_cells_are_no_difference(random, test, case):
     removed = 0
     for _ in range(30):
         sizes = [40, 150, 150, 150] if case[0] == "w" else [6] * 8 + [200] * 3
         e = np.repeat(np.arange(len(sizes)), sizes)
         y, X = np.arange(len(e)) % 2, random.standard_t(4, size=(len(e), 3))
-        weights = np.where(e == 0, 5.0, 1.0) if case[0] == "w" else None
+        weights = {
+            "weights by environment": np.where(e == 0, 5.0, 1.0),
+            "weights by feature": 1 + np.abs(X[:, 0]),
+        }.get(case)
         isr = ISR(alpha=0.1, n_permutations=49, rank_test=test, random_state=seed_of(random))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TinyCellWarning)
             isr.fit(X, y, environments=e, sample_weight=weights)
         removed += isr.n_spurious_ > 0
     assert removed <= binom.ppf(1 - 1e-5, 30, 0.15)
+
+
+@pytest.mark.parametrize(("d", "n", "ratio"), [(10, 400, 3.0), (20, 1000, 2.5), (50, 2000, 3.0)])
+def test_one_direction_that_changes_is_not_taken_for_a_block(random, d, n, ratio):
+    found = []
+    for _ in range(4):
+        e, y = np.repeat([0, 1], n), random.integers(0, 2, 2 * n)
+        X = random.normal(size=(2 * n, d)) @ np.linalg.qr(random.normal(size=(d, d)))[0]
+        X[e == 1, 0] *= np.sqrt(ratio)
+        isr = ISR(random_state=seed_of(random)).fit(X, y, environments=e)
+        found.append(isr.n_spurious_)
+    assert np.median(found) == 1
+    assert max(found) <= 3
+
+
+def test_nothing_is_removed_at_a_p_value_above_the_level(random):
+    for _ in range(60):
+        X, y = random.normal(size=(120, 4)), random.integers(0, 2, 120)
+        e = random.integers(0, 2, 120)
+        isr = ISR(alpha=0.2, n_permutations=19, random_state=seed_of(random))
+        isr.fit(X, y, environments=e)
+        first = isr.rank_choice_.steps[0]
+        assert (isr.n_spurious_ > 0) == (first.p_value <= first.level)
+
+
+def test_permutations_that_change_nothing_show_nothing(random):
+    """Single precision of the nulls must not look like a difference."""
+    p = [p_value_of_ties(random) for _ in range(20)]
+    assert min(p) > 0.05  # 36 ways to share out two rows of two classes, and their mirror images
+
+
+def p_value_of_ties(random):
+    y, e = np.repeat([0, 1], 4), np.tile([0, 0, 1, 1], 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TinyCellWarning)
+        isr = ISRMean("auto", random_state=seed_of(random))
+        isr.fit(random.normal(size=(8, 2)), y, environments=e)
+    return isr.rank_choice_.steps[0].p_value
+
+
+def test_only_the_pair_that_is_compared_is_tested(random):
+    e, y = np.repeat([0, 1, 2], 2000), np.tile([0, 1], 3000)
+    X = random.normal(size=(6000, 6))
+    X[e == 1, 0] *= 2
+    X[e == 2, 1:3] *= 3
+    isr = ISRCov("auto", pairs=(0, 1), alpha=0.001, n_permutations=999, random_state=0)
+    assert isr.fit(X, y, environments=e).n_spurious_ == 1
+    assert isr.set_params(pairs="all").fit(X, y, environments=e).n_spurious_ >= 3
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-4, 1e8, 1e200])
@@ -264,6 +315,19 @@ def test_a_change_of_mind_in_a_stream_loses_no_rows(random):
     means = ISRMean(1).partial_fit(X, y, environments=e).set_params(n_spurious="auto")
     with pytest.raises(ValueError, match="needs covariances"):
         means.partial_fit(X, y, environments=e)
+
+
+def test_a_chunk_that_is_refused_leaves_a_stream_as_it_was(random):
+    X, y, e = draw_rows(seed_of(random), per_cell=40)
+    isr = ISR(random_state=0).partial_fit(X, y, environments=e)
+    before = isr.moments_.counts.copy()
+    worse = X.copy()
+    worse[-1, 0] = 1e200
+    with pytest.raises(ValueError, match="overflow"):
+        isr.partial_fit(worse, y, environments=e)
+    np.testing.assert_array_equal(isr.moments_.counts, before)
+    isr.partial_fit(X, y, environments=e)
+    np.testing.assert_array_equal(isr.moments_.counts, 2 * before)
 
 
 def test_a_stream_that_would_not_fit_in_memory_is_refused():

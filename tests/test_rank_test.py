@@ -5,7 +5,7 @@ import pytest
 
 from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence
-from isrlearn._rank_test import choose_rank, p_value, partial_traces
+from isrlearn._rank_test import _block, choose_rank, p_value, partial_traces
 
 Q = 6
 
@@ -17,7 +17,9 @@ def noise(random, n):
     return Evidence(random.normal(size=(n, 1, Q)), np.stack([D, -D], axis=1))
 
 
-def sequence(random, *, means=(), changes=(), order=range(Q), orders="both"):
+def sequence(
+    random, *, means=(), changes=(), order=range(Q), orders="both", alpha=0.005, most=Q - 1
+):
     """Choose the rank where means and covariances differ along axes, removed in some order."""
     # Quieter than the null, so that no test here fails by an error of the first kind.
     observed = Evidence(*(0.3 * part[0] for part in noise(random, 1)))
@@ -30,8 +32,8 @@ def sequence(random, *, means=(), changes=(), order=range(Q), orders="both"):
         noise(random, 199),
         Frame(np.eye(Q), np.eye(Q), Q),
         lambda rank: np.eye(Q)[list(order)[:rank]],
-        alpha=0.005,
-        most=Q - 1,
+        alpha=alpha,
+        most=most,
         n_rows=1e9,
         orders=orders,
     )
@@ -77,6 +79,27 @@ def test_only_the_orders_asked_for_are_tested(random, orders):
     assert np.isnan(step.p_covariance if orders == "means" else step.p_mean)
     assert blocks(sequence(random, means=[(0, 40.0)], orders="covariances")) == [0]
     assert blocks(sequence(random, changes=[(0, 60.0)], orders="means")) == [0]
+
+
+def test_beyond_the_first_block_no_permutation_may_reach_the_data(random):
+    found = sequence(random, changes=[(0, 900.0), (1, 60.0)], alpha=0.2)
+    assert [step.level for step in found.steps] == [0.2, 1 / 200, 1 / 200]
+    by_means = sequence(random, means=[(0, 90.0), (1, 40.0)], alpha=0.2)
+    assert [step.level for step in by_means.steps[:2]] == [0.2, 0.2]
+
+
+def test_no_more_is_removed_than_there_is(random):
+    found = sequence(random, changes=[(i, 40.0) for i in range(4)], most=2)
+    assert found.rank == 2
+    assert blocks(found)[-1] == 0
+
+
+@pytest.mark.parametrize("true", [1, 2, 3, 5, 10])
+def test_the_block_is_as_large_as_the_common_change(random, true):
+    """In twenty dimensions, with noise of the size that it has in units of itself."""
+    half = random.normal(size=(20, 20)) / np.sqrt(2)
+    D = (half + half.T) / np.sqrt(2) + np.diag(np.repeat([25.0, 0.0], [true, 20 - true]))
+    assert _block(partial_traces(np.stack([D, -D])[None])[0]) == true
 
 
 def test_partial_traces_are_those_of_the_best_subspace(random):

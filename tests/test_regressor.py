@@ -85,6 +85,37 @@ def test_an_environment_of_one_row_is_left_out(random):
     assert reg.n_spurious_ >= 1
 
 
+@pytest.mark.parametrize("value", [0.0, 0.3, 1e9])
+@pytest.mark.parametrize("isr", [ISR(random_state=0), ISR(1)], ids=str)
+def test_a_target_may_be_constant_in_an_environment(random, value, isr):
+    X, y, e, _, _ = draw(seed_of(random), n=200)
+    y = np.where(e == 1, value, y)
+    reg = ISRRegressor(isr).fit(X, y, environments=e)
+    assert np.isfinite(reg.coef_).all()
+    assert np.isfinite(ISRRegressor(isr).fit(X, 0 * y + value, environments=e).coef_).all()
+
+
+def test_targets_that_do_not_overlap_cannot_be_tested(random):
+    """Each stratum has one environment: all permutations are the data, but for rounding."""
+    e = np.repeat([0, 1, 2, 3], 500)
+    y = random.uniform(size=2000) + 2 * e
+    X = random.normal(size=(2000, 3)) + y[:, None]
+    reg = ISRRegressor(ISR(random_state=0)).fit(X, y, environments=e)
+    assert reg.n_spurious_ == 0
+    assert reg.rank_choice_.p_values[0] == 1
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 1e160])
+def test_a_unit_of_the_target_changes_nothing(random, unit):
+    X, y, e, _, _ = draw(seed_of(random), n=200)
+    found = [
+        ISRRegressor(ISR(random_state=0)).fit(X, factor * y, environments=e).subspace_
+        for factor in (1.0, unit)
+    ]
+    assert found[0].rank == found[1].rank
+    assert found[0].rank == 0 or found[0].angles_to(found[1]).max() < 1e-6
+
+
 def test_nothing_is_removed_where_nothing_differs(random):
     removed = 0
     for _ in range(20):

@@ -57,8 +57,12 @@ def given_response(cells: CellMoments) -> Conditioned:
     """
     weights, d = cells.weights * unit_of_weight(cells), cells.n_features - 1
     means, joint = cells.means, cells.covariances()
-    variance = np.maximum(joint[:, d, d], np.finfo(np.float64).tiny)
-    slopes = joint[:, d, :d] / variance[:, None]
+    variance, spread = joint[:, d, d], cells.precision * cells.largest[d]
+    # Where y is constant there is no slope to compare; then phi(y) has one function too many.
+    varies = (variance > spread**2) & (variance > 0)
+    slopes = np.divide(
+        joint[:, d, :d], variance[:, None], out=np.zeros((len(weights), d)), where=varies[:, None]
+    )
     intercepts = means[:, :d] - slopes * means[:, d:]
     residual = joint[:, :d, :d] - slopes[:, :, None] * joint[:, d, None, :d]
     first = np.stack([np.ones(len(weights)), means[:, d]], axis=-1)

@@ -72,6 +72,9 @@ def permuted(
     the test is exact. For the covariances they are taken about that of their own cell, scaled to
     their degrees of freedom, so that differences of means do not count as spread.
 
+    A row takes its weight along, relative to the usual weight of its cell: weights may depend on
+    the features, and on class and environment by a factor.
+
     Beyond 3000 rows of a class, rows are first put together by chance in units of equal size, and
     units are permuted: every cell still gets a random sample of its own size.
 
@@ -88,12 +91,22 @@ def permuted(
     random : Generator
         Source of randomness.
     """
-    features = _features_of(rows, cond, frame)
+    usual = _usual_weights(rows, len(cond.group))
+    features = _features_of(rows, cond, frame, usual)
     sizes = _columns(cond, frame)
     sums = np.zeros((n_permutations, len(cond.group), sum(sizes)))
-    for units, cells, weights in _units(rows, cond, random):
-        _add_permuted(sums, features(units), cells, weights, random)
-    return _evidence(sums, sizes, cond)
+    for units, cells in _units(rows, cond, random):
+        _add_permuted(sums, features(units), cells, random)
+    return _evidence(sums * usual[:, None], sizes, cond)
+
+
+def _usual_weights(rows: TargetRows, n_cells: int) -> Float64Array:
+    """Return the median weight of each cell: a mean would follow a few large ones."""
+    usual = np.ones(n_cells)
+    if rows.weights is not None:
+        for cell in np.unique(rows.cells):
+            usual[cell] = np.median(rows.weights[rows.cells == cell])
+    return usual
 
 
 def _columns(cond: Conditioned, frame: Frame) -> tuple[int, ...]:
@@ -103,7 +116,7 @@ def _columns(cond: Conditioned, frame: Frame) -> tuple[int, ...]:
 
 
 def _features_of(
-    rows: TargetRows, cond: Conditioned, frame: Frame
+    rows: TargetRows, cond: Conditioned, frame: Frame, usual: Float64Array
 ) -> Callable[[IntArray], FloatArray]:
     """Return the function that gives the sums of units of rows, (u, g) -> (u, columns)."""
     common = common_coefs(cond)
@@ -112,14 +125,17 @@ def _features_of(
     stretch = np.sqrt(weights / degrees_of_freedom(weights, cond.grams.shape[-1]))
     upper = np.triu_indices(frame.n_leading)
 
+    relative = None if rows.weights is None else rows.weights / usual[rows.cells]
+
     def sums(units: IntArray) -> FloatArray:
         cells, phi = rows.cells[units], rows.phi[units]
         X = rows.X[units].astype(np.float64)
         about_common = X - np.einsum("ugs,ugsd->ugd", phi, common[cells])
         about_cell = (X - np.einsum("ugs,ugsd->ugd", phi, cond.coefs[cells])) @ leading
         about_cell *= stretch[cells][..., None]
-        transposed = np.swapaxes(phi, 1, 2)
-        square = np.swapaxes(about_cell, 1, 2) @ about_cell
+        own = 1.0 if relative is None else relative[units][..., None]
+        transposed = np.swapaxes(phi * own, 1, 2)
+        square = np.swapaxes(about_cell * own, 1, 2) @ about_cell
         parts = (
             transposed @ phi,
             (transposed @ about_common) @ frame.forward,
@@ -138,12 +154,11 @@ def _features_of(
 
 def _units(
     rows: TargetRows, cond: Conditioned, random: np.random.Generator
-) -> Iterator[tuple[IntArray, IntArray, Float64Array]]:
-    """Yield units of rows, (u, g), and the places, (u,), that they are to be shared out to.
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield units of rows, (u, g), and the cells, (u,), that they are to be shared out to.
 
-    A place is a cell and a weight. A cell of n rows has n // g places for units of g rows and n % g
-    for single rows, so its size stays. Weights stay with the places: moved with the rows they would
-    make all cells alike that are not.
+    A cell of n rows has n // g places for units of g rows and n % g for single rows, so its size
+    stays.
     """
     n_strata = np.bincount(cond.group[rows.cells[np.unique(rows.strata, return_index=True)[1]]])
     for stratum in np.unique(rows.strata):
@@ -153,41 +168,18 @@ def _units(
         size = max(1, len(members) * int(n_strata[group]) // MOST_UNITS)
         whole, rest = np.divmod(counts, size)
         n_whole = int(whole.sum()) * size
-        weights = _weights_of_places(rows, members, whole, size)
-        for units, share, weight in (
-            (members[:n_whole].reshape(-1, size), whole, weights[0]),
-            (members[n_whole:].reshape(-1, 1), rest, weights[1]),
+        for units, share in (
+            (members[:n_whole].reshape(-1, size), whole),
+            (members[n_whole:].reshape(-1, 1), rest),
         ):
             if len(units):
-                yield units, np.repeat(np.arange(len(counts)), share), weight
-
-
-def _weights_of_places(
-    rows: TargetRows, members: IntArray, whole: IntArray, size: int
-) -> tuple[Float64Array, Float64Array]:
-    """Return the weights of the places for units and for single rows, cell by cell.
-
-    Rows of similar weight share a place, so that its mean weight is nearly that of each.
-    """
-    if rows.weights is None:
-        n_whole = int(whole.sum())
-        return np.ones(n_whole), np.ones(len(members) - n_whole * size)
-    cells, weights = rows.cells[members], rows.weights[members]
-    order = np.lexsort((weights, cells))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=len(whole)))])
-    units, singles = [], []
-    for cell, n in enumerate(whole):
-        own = weights[order[starts[cell] : starts[cell + 1]]]
-        units.append(own[: n * size].reshape(-1, size).mean(axis=1))
-        singles.append(own[n * size :])
-    return np.concatenate(units), np.concatenate(singles)
+                yield units, np.repeat(np.arange(len(counts)), share)
 
 
 def _add_permuted(
     sums: Float64Array,
     features: FloatArray,
     cells: IntArray,
-    weights: Float64Array,
     random: np.random.Generator,
 ) -> None:
     """Share out units to places by chance, once for each permutation, and add up their features."""
@@ -195,10 +187,9 @@ def _add_permuted(
     step = max(1, MOST_CODES // (len(cells) * len(present)))
     for start in range(0, len(sums), step):
         n = min(step, len(sums) - start)
-        places = random.permuted(np.tile(np.arange(len(codes)), (n, 1)), axis=1)
-        one_hot = codes[places][:, None, :] == np.arange(len(present))[:, None]
-        coded = one_hot * weights.astype(np.float32)[places][:, None, :]
-        added = coded.reshape(-1, len(cells)) @ features
+        shared_out = random.permuted(np.tile(codes, (n, 1)), axis=1)
+        one_hot = shared_out[:, None, :] == np.arange(len(present))[:, None]
+        added = one_hot.reshape(-1, len(cells)).astype(np.float32) @ features
         sums[start : start + n, present] += added.reshape(n, len(present), -1)
 
 

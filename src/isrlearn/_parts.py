@@ -49,18 +49,24 @@ class PartMoments:
 
     def update_checked(self, rows: Rows) -> Self:
         """Add rows that `check_rows` has passed, in place."""
-        turn = self._deal(rows)
-        self._refuse_too_large(rows.X.shape[1])
-        for number, part in enumerate(self.parts):
-            part.update_checked(_rows_where(rows, turn == number))
+        turn, dealt = self._deal(rows)
+        self._refuse_too_large(len(dealt), rows.X.shape[1])
+        # First all moments of the chunk, then all sums: rows that are refused change nothing.
+        chunks = [
+            CellMoments.from_checked(_rows_where(rows, turn == number)) for number in range(N_PARTS)
+        ]
+        for part, chunk in zip(self.parts, chunks, strict=True):
+            part.absorb(chunk)
+        self.dealt = dealt
         return self
 
     def total(self) -> CellMoments:
         """Return the moments of all rows."""
         return sum(self.parts[1:], start=self.parts[0])
 
-    def _deal(self, rows: Rows) -> IntArray:
-        """Return the part of each row; rows of unknown environment go to the first."""
+    def _deal(self, rows: Rows) -> tuple[IntArray, dict[tuple[Any, Any], int]]:
+        """Return the part of each row, and the rows dealt then; unknown environments go first."""
+        dealt = dict(self.dealt)
         turn = np.zeros(len(rows.X), dtype=np.intp)
         codes = rows.class_codes * max(len(rows.environments), 1) + rows.environment_codes
         codes[rows.environment_codes == UNKNOWN] = UNKNOWN
@@ -68,13 +74,12 @@ class PartMoments:
             members = np.flatnonzero(codes == code)
             c, e = divmod(int(code), len(rows.environments))
             cell = rows.classes[c].item(), rows.environments[e].item()
-            first = self.dealt.get(cell, 0)
+            first = dealt.get(cell, 0)
             turn[members] = (first + np.arange(len(members))) % N_PARTS
-            self.dealt[cell] = first + len(members)
-        return turn
+            dealt[cell] = first + len(members)
+        return turn, dealt
 
-    def _refuse_too_large(self, d: int) -> None:
-        n_cells = len(self.dealt)
+    def _refuse_too_large(self, n_cells: int, d: int) -> None:
         if N_PARTS * n_cells * d * d > MOST_ENTRIES:
             raise ValueError(
                 f"n_spurious='auto' without the rows keeps {N_PARTS} x {n_cells} matrices of "

@@ -16,7 +16,9 @@ from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence
 from isrlearn._typing import Float64Array
 
-BLOCK_PENALTY: Final = 2.0  # one more direction must explain more than its two units of noise
+AKAIKE: Final = 2.0  # that a parameter must explain
+TIE: Final = 1e-3  # of standardised statistics: nulls are in single precision
+EQUAL: Final = 1e-5  # relative spread of statistics that differ by rounding only
 LEAST_NOISE: Final = 1e-8
 
 
@@ -96,7 +98,7 @@ def choose_rank(
     while True:
         removed = directions(rank) if rank else nothing
         test = tests.of_rest(removed, shown_again, alpha)
-        if rank == 0 and test.p_covariance <= alpha:
+        if rank == 0 and test.p_covariance <= alpha and test.p_value <= alpha:
             shown = test.shared
         level, size = _verdict(test, rank, shown, alpha, 1 / (1 + len(null.means)))
         taken = min(size, most - rank)  # none where no more can be removed; the test is kept
@@ -248,11 +250,12 @@ def standardise(statistics: Float64Array) -> Float64Array:
     """Put statistics, (1 + B, ...), on one scale.
 
     The data take part in mean and spread as each null does: otherwise they would stand out by
-    being left out, and the test would not be exact.
+    being left out, and the test would not be exact. Statistics that are all the same, but for
+    rounding, become zero: the permutations then change nothing.
     """
-    spread = statistics.std(axis=0)
-    centred = statistics - statistics.mean(axis=0)
-    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
+    spread, mean = statistics.std(axis=0), statistics.mean(axis=0)
+    centred, differ = statistics - mean, spread > EQUAL * np.abs(mean)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=differ))
 
 
 def p_value(statistics: Float64Array) -> float:
@@ -264,7 +267,7 @@ def p_value(statistics: Float64Array) -> float:
     >>> p_value(np.array([3.0, 1.0, 2.0, 0.0]))
     0.25
     """
-    return float(np.mean(statistics >= statistics[0]))
+    return float(np.mean(statistics >= statistics[0] - TIE))
 
 
 def _contrast(differences: Float64Array) -> Float64Array:
@@ -283,6 +286,12 @@ def _complement(rows: Float64Array) -> Float64Array:
 
 
 def _block(traces: Float64Array) -> int:
-    """Return how many directions share the change, from their partial traces."""
+    r"""Return how many directions share the change, from their partial traces :math:`t_b`.
+
+    A change by one factor in b of q directions has :math:`b(q - b)` parameters, those of the
+    subspace, and explains :math:`t_b^2`. The best b is that of Akaike's criterion, with
+    the restriction that more directions never cost less: else noise would often take nearly all.
+    """
     sizes = np.arange(1, len(traces) + 1)
-    return 1 + int(np.argmax(traces**2 - BLOCK_PENALTY * sizes))
+    parameters = np.maximum.accumulate(sizes * (len(traces) - sizes))
+    return 1 + int(np.argmax(traces**2 - AKAIKE * parameters))

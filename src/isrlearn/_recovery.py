@@ -75,6 +75,10 @@ def subspace_from_covariances(
     """
     cells = comparable(moments, condition_on, needs_spread=True)
     chosen = choose_pairs(cells, pairs)
+    if isinstance(n_spurious, Search):  # test the environments that are compared, and no others
+        members = np.unique(np.concatenate([np.concatenate(pair[:2]) for pair in chosen]))
+        cells = cells.take(np.isin(np.arange(len(cells.means)), members))
+        chosen = choose_pairs(cells, pairs)
     return _of_rank(
         n_spurious,
         cells,

@@ -25,10 +25,10 @@ def resampled(
 ) -> Evidence:
     r"""Return the evidence of cells that differ by chance alone.
 
-    The parts of a cell deviate from it in mean and covariance. Times the root of their size,
-    all these deviations have one distribution, whatever that of the rows: no normal law and no
-    fourth moments are assumed. In a draw, the deviation of a cell with g parts is the sum of g of
-    its deviations, drawn with replacement, over :math:`\sqrt g`.
+    The parts of a cell deviate from it in mean and covariance; times their weights, these
+    deviations add up to zero. In a draw, the deviation of the cell is the sum of as many of them,
+    drawn with replacement, over the weight of the cell: no normal law, no fourth moments and no
+    equal weights are assumed.
 
     Parameters
     ----------
@@ -78,18 +78,21 @@ def _deviations(
             spread = part.covariances(np.array([cell]))[0] - covariances[owner]
             inside = leading.T @ spread @ leading + np.outer(shift @ leading, shift @ leading)
             row = np.concatenate([shift @ frame.forward, inside[i, j]])
-            rows.append(np.sqrt(part.weights[cell]) * row)
+            rows.append(part.weights[cell] * row)
             owners.append(owner)
-    return _stretched(np.array(rows), np.array(owners, dtype=np.intp))
+    return _stretched(np.array(rows), np.array(owners, dtype=np.intp), cells.weights)
 
 
-def _stretched(rows: Float64Array, owners: IntArray) -> tuple[Float64Array, IntArray]:
-    """Give back the degree of freedom that parts lose to the moments of their cell.
+def _stretched(
+    rows: Float64Array, owners: IntArray, weights: Float64Array
+) -> tuple[Float64Array, IntArray]:
+    """Give the parts of all cells one unit, and the degree of freedom that they lose to their cell.
 
     A part that is a whole cell does not deviate from it, and says nothing.
     """
-    count = np.bincount(owners)
-    stretch = np.sqrt(count / np.maximum(count - 1, 1))
+    count = np.bincount(owners, minlength=len(weights))
+    mean_weight = weights / np.maximum(count, 1)
+    stretch = np.sqrt(count / np.maximum(count - 1, 1) / mean_weight)
     telling = count[owners] > 1
     return (rows * stretch[owners][:, None])[telling], owners[telling]
 

@@ -14,6 +14,7 @@ from isrlearn._recovery import (
     subspace_given_response,
 )
 from isrlearn._search import Found, Search, response_nulls
+from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
 
@@ -335,9 +336,7 @@ class ISR(ISRTransformer):
             )
         self._environments_given = environments_given
         self._parts = None
-        # An offset or a unit of y changes nothing but rounding errors.
-        mean = np.average(rows.y, weights=rows.sample_weight)
-        rows = replace(rows, y=(rows.y - mean) / (np.std(rows.y) or 1.0))
+        rows = replace(rows, y=_standardised(rows.y))
         joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
         moments = CellMoments.from_checked(joint)
 
@@ -347,3 +346,10 @@ class ISR(ISRTransformer):
         self._found = self._find_with(moments, response_nulls(rows), recover)
         self.moments_ = moments
         return self
+
+
+def _standardised(y: Float64Array) -> Float64Array:
+    """Take offset and unit out of a target: they change nothing but rounding errors."""
+    scaled = y / (np.abs(y).max() or 1.0)  # first, so that no square overflows or vanishes
+    centred = scaled - scaled.mean()
+    return np.asarray(centred / (centred.std() or 1.0))

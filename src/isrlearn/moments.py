@@ -158,7 +158,10 @@ class CellMoments:
 
     def update_checked(self, rows: Rows) -> Self:
         """Add rows that `check_rows` has passed."""
-        chunk = type(self).from_checked(rows, second_order=self.scatters is not None)
+        return self.absorb(type(self).from_checked(rows, second_order=self.scatters is not None))
+
+    def absorb(self, chunk: "CellMoments") -> Self:
+        """Add the moments of other rows in place."""
         self._check_addable(chunk)
         if not self._has_cells_of(chunk):
             self.__dict__.update((self + chunk).__dict__)
