@@ -5,7 +5,7 @@ import pytest
 
 from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence
-from isrlearn._rank_test import _block, choose_rank, p_value, partial_traces
+from isrlearn._rank_test import _block, _Test, _verdict, choose_rank, p_value, partial_traces
 
 Q = 6
 
@@ -112,3 +112,22 @@ def test_partial_traces_are_those_of_the_best_subspace(random):
 
 def test_ties_count_against_the_data():
     assert p_value(np.array([1.0, 1.0, 0.0, 2.0])) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("p_value", "p_mean", "shared", "rank", "shown", "level", "size"),
+    [
+        (0.01, 0.01, 3, 0, 3, 0.05, 1),  # means name their directions one by one
+        (0.01, 0.50, 3, 0, 3, 0.05, 3),  # covariances show a block at once
+        (0.01, 0.50, 1, 2, 5, 0.05, 3),  # what is left of it may look smaller, or larger
+        (0.01, 0.50, 4, 2, 5, 0.05, 4),
+        (0.50, 0.50, 1, 2, 5, 0.05, 3),  # it is completed also where it shows no more
+        (0.01, 0.50, 3, 5, 5, 0.005, 0),  # beyond it p must be the least there is
+        (0.005, 0.50, 3, 5, 5, 0.005, 1),
+        (0.01, 0.01, 3, 5, 5, 0.05, 1),  # but not where means differ
+        (0.50, 0.50, 3, 0, 0, 0.05, 0),
+    ],
+)
+def test_the_verdict_of_a_test(p_value, p_mean, shared, rank, shown, level, size):
+    test = _Test(p_value, p_mean, 0.5, shared)
+    assert _verdict(test, rank, shown, 0.05, 0.005) == (level, size)

@@ -1,0 +1,61 @@
+"""The joint estimate, on evidence made by hand."""
+
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+
+from isrlearn._joint import Joint, joint_directions, shrinkage
+
+Q = 9
+
+
+def evidence(random, *, changes, means=0.0, noise=0.0):
+    """Return evidence along r random directions: common or own changes of 3 environments."""
+    r = changes.shape[-1]
+    basis = np.linalg.qr(random.normal(size=(Q, Q)))[0][:, :r]
+    half = random.normal(size=(3, Q, Q)) / np.sqrt(2)
+    grain = noise * (half + np.swapaxes(half, 1, 2)) / np.sqrt(2)
+    D = basis @ (changes[:, :, None] * np.eye(r)) @ basis.T + grain - grain.mean(axis=0)
+    M = means * random.normal(size=(4, r)) @ basis.T
+    return Joint(M, D, np.eye(Q), np.eye(Q)), basis
+
+
+@pytest.mark.parametrize("r", [1, 2, 4])
+@pytest.mark.parametrize("what", ["common", "own", "means"])
+def test_evidence_without_noise_gives_the_subspace(random, r, what):
+    common = np.outer([40.0, -10.0, -30.0], np.ones(r))
+    own = 40 * random.normal(size=(3, r))
+    changes = {"common": common, "own": own - own.mean(axis=0), "means": 0 * common}[what]
+    joint, basis = evidence(random, changes=changes, means=50.0 * (what == "means"))
+    found = joint_directions(joint, r)
+    assert subspace_angles(found.T, basis).max() < 1e-6
+    np.testing.assert_allclose(found @ found.T, np.eye(r), atol=1e-12)
+
+
+def test_a_common_change_is_found_more_closely_by_its_trace(random, monkeypatch):
+    """What shrinkage is for: the deviations from the trace are noise, and are left out."""
+    joints = [
+        evidence(random, changes=np.outer([6.0, -2.0, -4.0], np.ones(4)), noise=1.0)
+        for _ in range(30)
+    ]
+
+    def typical_angle():
+        return np.mean(
+            [subspace_angles(joint_directions(joint, 4).T, basis).max() for joint, basis in joints]
+        )
+
+    shrunk = typical_angle()
+    monkeypatch.setattr("isrlearn._joint.shrinkage", lambda blocks: 1.0)
+    assert shrunk < typical_angle()
+
+
+@pytest.mark.parametrize(("n_environments", "r"), [(2, 2), (3, 4), (6, 3)])
+def test_shrinkage_is_that_of_james_and_stein(random, n_environments, r):
+    blocks = random.normal(size=(n_environments, r, r))
+    blocks = blocks + np.swapaxes(blocks, 1, 2)
+    trace = np.trace(blocks, axis1=1, axis2=2)
+    blocks -= trace[:, None, None] * np.eye(r) / r
+    noise = (n_environments - 1) * (r * (r + 1) / 2 - 1)
+    for multiple, expected in ((10.0, 0.8), (4.0, 0.5), (1.5, 0.0), (0.5, 0.0)):
+        scaled = blocks * np.sqrt(multiple * noise / np.sum(blocks**2))
+        assert shrinkage(scaled + 7 * np.eye(r)) == pytest.approx(expected)
