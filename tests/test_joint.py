@@ -59,3 +59,22 @@ def test_shrinkage_is_that_of_james_and_stein(random, n_environments, r):
     for multiple, expected in ((10.0, 0.8), (4.0, 0.5), (1.5, 0.0), (0.5, 0.0)):
         scaled = blocks * np.sqrt(multiple * noise / np.sum(blocks**2))
         assert shrinkage(scaled + 7 * np.eye(r)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("omega", [0.0, 0.5, 1.0])
+def test_no_subspace_nearby_explains_more(random, monkeypatch, omega):
+    """L(U) of the documentation, at what is found and a little beside it."""
+    monkeypatch.setattr("isrlearn._joint.shrinkage", lambda blocks: omega)
+    changes = np.outer([40.0, -10.0, -30.0], [1.0, 1.0, 1.2])
+    joint, _ = evidence(random, changes=changes, means=20.0, noise=3.0)
+
+    def explained(U):
+        blocks = U @ joint.covariances @ U.T
+        trace = np.trace(blocks, axis1=1, axis2=2)
+        common = np.sum(trace**2) / len(U)
+        return np.sum((joint.means @ U.T) ** 2) + common + omega * (np.sum(blocks**2) - common)
+
+    found = joint_directions(joint, 3)
+    for _ in range(50):
+        beside = np.linalg.qr((found + 1e-2 * random.normal(size=found.shape)).T)[0].T
+        assert explained(beside) <= explained(found) * (1 + 1e-9)

@@ -5,7 +5,15 @@ import pytest
 
 from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence
-from isrlearn._rank_test import _block, _Test, _verdict, choose_rank, p_value, partial_traces
+from isrlearn._rank_test import (
+    _block,
+    _Test,
+    _verdict,
+    choose_rank,
+    p_value,
+    partial_traces,
+    standardise,
+)
 
 Q = 6
 
@@ -131,3 +139,22 @@ def test_ties_count_against_the_data():
 def test_the_verdict_of_a_test(p_value, p_mean, shared, rank, shown, level, size):
     test = _Test(p_value, p_mean, 0.5, shared)
     assert _verdict(test, rank, shown, 0.05, 0.005) == (level, size)
+
+
+@pytest.mark.parametrize(
+    ("squares", "best"),
+    [
+        ([25, 26.9, 0, 0], 1),  # of four directions one has 3 parameters, two or more have 4
+        ([25, 27.1, 0, 0], 2),
+        ([25, 0, 0, 26.9], 1),
+        ([25, 0, 0, 27.1], 4),
+    ],
+)
+def test_a_parameter_must_explain_two(squares, best):
+    assert _block(np.sqrt(squares)) == best
+
+
+def test_statistics_that_differ_by_rounding_are_the_same(random):
+    same = 5 * (1 + 1e-7 * random.normal(size=(50, 2)))
+    np.testing.assert_array_equal(standardise(same), 0)
+    np.testing.assert_allclose(standardise(random.normal(size=(50, 2))).std(axis=0), 1)

@@ -1,0 +1,78 @@
+"""What chance alone gives: sums that permutation and parts must keep."""
+
+import numpy as np
+from conftest import draw_rows
+
+from isrlearn import CellMoments, _nulls
+from isrlearn._conditioning import covariance_evidence, given_classes
+from isrlearn._frame import noise_frame
+from isrlearn._parts import N_PARTS, PartMoments
+from isrlearn._resampling import _deviations
+from isrlearn._search import _target_rows
+from isrlearn._validation import check_rows
+
+
+def seed_of(random):
+    return int(random.integers(2**31))
+
+
+def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monkeypatch):
+    X, y, e = draw_rows(seed_of(random), per_cell=12)
+    weights = np.array([3.0, 1.0, 2.0])[e]
+    cells = CellMoments.from_rows(X, y, e, weights)
+    cond, frame = given_classes(cells), noise_frame(given_classes(cells), np.zeros(5))
+    rows, _ = _target_rows(check_rows(X, y, e, weights), cells)
+    kept = []
+    monkeypatch.setattr(_nulls, "_evidence", lambda sums, sizes, cond: kept.append((sums, sizes)))
+    _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
+    sums, sizes = kept[0]
+    np.testing.assert_allclose(sums[..., 0], np.tile(cells.weights, (7, 1)))
+    # Over all cells of equal weight the squares add up to what they are within the true cells.
+    squares = _nulls.symmetric(sums[..., -sizes[-1] :] / weights_of(cells)[:, None], 5).sum(axis=1)
+    within = frame.forward.T @ cond.covariances @ frame.forward
+    np.testing.assert_allclose(squares, np.tile(within_sum(cells, within), (7, 1, 1)), rtol=1e-4)
+
+
+def weights_of(cells):
+    return cells.weights / cells.counts
+
+
+def within_sum(cells, within):
+    """Return the sum over cells of n S, with the stretch to the degrees of freedom of weights."""
+    return np.tensordot(cells.counts, within, axes=1)
+
+
+def test_deviations_of_the_parts_of_a_cell_add_up_to_nothing(random):
+    X, y, e = draw_rows(seed_of(random), per_cell=70)
+    weights = random.exponential(size=len(X))
+    parts = PartMoments.empty(5).update_checked(check_rows(X, y, e, weights))
+    cells = parts.total()
+    frame = noise_frame(given_classes(cells), np.zeros(5))
+    rows, owners = _deviations(parts, cells, frame)
+    for owner in range(len(cells.means)):
+        own = rows[owners == owner]
+        np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-8 * np.abs(own).sum())
+
+
+def test_single_rows_are_dealt_out_in_turn(random):
+    X, y, e = draw_rows(seed_of(random), per_cell=40)
+    parts = PartMoments.empty(5)
+    for i in range(len(X)):
+        parts.update_checked(check_rows(X[[i]], y[[i]], e[[i]]))
+    sizes = [part.counts_table() for part in parts.parts]
+    assert np.max(sizes) - np.min(sizes) <= 1
+    assert len(parts.parts) == N_PARTS
+    at_once = PartMoments.empty(5).update_checked(check_rows(X, y, e))
+    for one, other in zip(parts.parts, at_once.parts, strict=True):
+        np.testing.assert_allclose(one.means, other.means)
+
+
+def test_a_covariance_of_few_rows_is_not_compared(random):
+    X, y, e = draw_rows(seed_of(random), per_cell=40)
+    kept = np.ones(len(X), dtype=bool)
+    kept[np.flatnonzero((y == 0) & (e == 0))[6:]] = False
+    X, y, e = X[kept], y[kept], e[kept]
+    before = covariance_evidence(given_classes(CellMoments.from_rows(X, y, e)))
+    X[(y == 0) & (e == 0)] *= 100
+    after = covariance_evidence(given_classes(CellMoments.from_rows(X, y, e)))
+    np.testing.assert_allclose(after, before)
