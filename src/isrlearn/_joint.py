@@ -90,8 +90,8 @@ def n_identified_jointly(values: Float64Array) -> int:
 def joint_directions(joint: Joint, rank: int) -> Float64Array:
     """Return orthonormal rows (rank, q') that explain most, the strongest first.
 
-    Directions are found one by one inside what is left; then all are improved together: with the
-    others held, the best are the leading eigenvectors of a matrix.
+    Directions are found one by one inside what is left; then all are improved together, by the
+    leading eigenvectors of the gradient, until they stay what they are.
 
     Parameters
     ----------
@@ -136,14 +136,17 @@ def shrinkage(blocks: Float64Array) -> float:
 
 
 def _explained(joint: Joint, found: Float64Array) -> Float64Array:
-    """Return the matrix whose leading eigenvectors explain most, next to the directions found."""
+    r"""Return the gradient of L by :math:`UU^T`: its leading eigenvectors explain more.
+
+    L is linear in :math:`UU^T` by the means, and quadratic by the covariances: hence the 2.
+    """
     halves = joint.covariances @ found.T
     blocks = found @ halves
     omega = shrinkage(blocks)
     common = np.trace(blocks, axis1=1, axis2=2) / len(found)
     own = np.einsum("eir,ejr->ij", halves, halves)
     shared = np.tensordot(common, joint.covariances, axes=1)
-    return np.asarray(joint.means.T @ joint.means + omega * own + (1 - omega) * shared)
+    return np.asarray(joint.means.T @ joint.means + 2 * (omega * own + (1 - omega) * shared))
 
 
 def _one_by_one(joint: Joint, rank: int) -> Float64Array:
