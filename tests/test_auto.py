@@ -242,6 +242,16 @@ def test_only_the_pair_that_is_compared_is_tested(random):
     assert isr.set_params(pairs="all").fit(X, y, environments=e).n_spurious_ >= 3
 
 
+def test_pairs_are_chosen_once(random):
+    """Chosen again among fewer environments, they would be other pairs, or too few rows."""
+    e, y = np.repeat([0, 1, 2], 30), np.tile([0, 1], 45)
+    X = random.normal(size=(90, 10))
+    X[e == 1, 0] *= 30
+    given = ISRCov(1, pairs="distinct").fit(X, y, environments=e)
+    found = ISRCov("auto", pairs="distinct", random_state=0).fit(X, y, environments=e)
+    assert found.n_spurious_ == 0 or found.subspace_.rank >= given.subspace_.rank
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e-4, 1e8, 1e200])
 def test_weights_of_any_unit_count_as_rows(random, unit):
     X, y, e = LinearUnitTest("3s'", 4, seed=seed_of(random)).sample(1000)

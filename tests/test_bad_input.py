@@ -43,7 +43,7 @@ def bad_cases():
         ),
         "environment decides the class": (
             lambda X, y, e: (X, y, np.array(["p", "q", "r"])[y]),
-            "can be compared .*the environment determines the class",
+            "can be compared .*each is seen in one environment only",
         ),
         "NaN in X": (nan, "contains NaN"),
         "infinity in X": (lambda X, y, e: (np.where(X > 1, np.inf, X), y, e), "infinity"),

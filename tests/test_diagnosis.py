@@ -7,6 +7,7 @@ from conftest import draw_rows
 from scipy.stats import f as f_distribution
 
 from isrlearn import ISR, CellMoments, Diagnosis, ISRClassifier, ISRCov, ISRMean, ISRRegressor
+from isrlearn._rank_test import RankChoice, RankStep
 from isrlearn._removed import stability_of_target
 from isrlearn.datasets import LinearUnitTest, make_linear_gaussian
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning
@@ -261,3 +262,63 @@ def test_every_method_can_be_diagnosed_and_shown(random, method):
     assert "&lt;b&gt;&amp;" in html
     with pytest.raises(AttributeError):
         diagnosis.verdict = "all is well"
+
+
+@pytest.mark.parametrize("d", [5, 100])
+def test_the_share_of_the_target_is_that_of_the_separation_in_units_of_noise(random, d):
+    n = 3000
+    e, y = random.integers(0, 3, n), random.integers(0, 2, n)
+    X = random.normal(size=(n, d)) @ random.normal(size=(d, d))
+    X += np.outer(y, random.normal(size=d)) + np.outer(e, 9 * random.normal(size=d))
+    isr = ISR(1).fit(X, y, environments=e)
+    rest = (
+        X
+        - np.array([[X[(y == c) & (e == k)].mean(axis=0) for k in range(3)] for c in (0, 1)])[y, e]
+    )
+    inverse = np.linalg.inv(rest.T @ rest / n)
+    delta = np.array([X[y == c].mean(axis=0) for c in (0, 1)])
+    delta, D = delta[1] - delta[0], isr.spurious_components_
+    along = D @ inverse @ delta
+    share = along @ np.linalg.solve(D @ inverse @ D.T, along) / (delta @ inverse @ delta)
+    assert isr.diagnose().target_share_removed == pytest.approx(share, abs=0.01)
+
+
+def test_stability_depends_neither_on_units_nor_on_idle_columns(random):
+    X, y, e = shifted_causes(random, [1.0, 1.0, 1.1, 1.0])
+
+    def stability(X):
+        rows = np.column_stack([X, y])
+        return stability_of_target(CellMoments.from_rows(rows, np.zeros(len(y)), e))
+
+    plain = stability(X)
+    mixed = X @ random.normal(size=(4, 4)) * [1, 1e-7, 1e5, 1]
+    idle = np.column_stack([X, np.ones((len(X), 3)), X[:, 0] + X[:, 1]])
+    assert stability(mixed) == pytest.approx(plain, rel=1e-3, abs=1e-12)
+    assert stability(idle) == pytest.approx(plain, rel=1e-3, abs=1e-12)
+    exact = np.column_stack([X, X @ [1.0, 2.0, 3.0, 4.0]])
+    assert stability_of_target(CellMoments.from_rows(exact, np.zeros(len(y)), e)) == 1
+
+
+def test_collinear_features_have_no_more_directions_than_they_span(random):
+    e, y = random.integers(0, 3, 2000), random.integers(0, 2, 2000)
+    s = random.normal(size=(2000, 2)) + 3 * random.normal(size=(3, 2))[e]
+    X = np.column_stack([s, s.sum(axis=1)])
+    diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
+    assert "nothing_is_invariant" in diagnosis.warnings
+    assert "all 2 direction(s)" in finding(diagnosis, "nothing_is_invariant").text
+
+
+def test_a_p_value_between_the_levels_is_a_hint(random):
+    steps = (RankStep(0, 0.002, 0.002, 0.3, 0.01, 1), RankStep(1, 0.004, 0.9, 0.004, 0.0022, 0))
+    found = RankChoice(1, 0.01, 449, steps)
+    X, y, e = draw_rows(seed_of(random), per_cell=60)
+    isr = ISR(random_state=0).fit(X, y, environments=e)
+    isr._found = isr._found._replace(choice=found)
+    diagnosis = isr.diagnose()
+    assert "p = 0.004" in finding(diagnosis, "hint_of_more").text
+    assert "level 0.01 and 0.0022" in str(diagnosis)
+
+
+def test_nothing_compared_is_no_error(random):
+    X, y, e = draw_rows(seed_of(random), per_cell=60)
+    assert "0 directions" in ISR(0, condition_on=9).fit(X, y, environments=e).diagnose().verdict

@@ -177,3 +177,12 @@ def test_a_target_of_text_is_named(random, as_type):
     X = random.normal(size=(4, 2))
     with pytest.raises(ValueError, match="such as 'high'.*ISRClassifier"):
         ISRRegressor().fit(X, as_type(["high", "low", "low", "high"]), environments=[0, 0, 1, 1])
+
+
+def test_a_weight_of_zero_is_no_row(random):
+    X, y, e, _, _ = draw(seed_of(random), n=100)
+    kept = e != 0
+    by_weight = ISRRegressor(ISR(1)).fit(X, y, environments=e, sample_weight=kept.astype(float))
+    by_rows = ISRRegressor(ISR(1)).fit(X[kept], y[kept], environments=e[kept])
+    np.testing.assert_allclose(by_weight.coef_, by_rows.coef_)
+    np.testing.assert_array_equal(by_weight.environments_, by_rows.environments_)

@@ -49,9 +49,8 @@ def comparable(
     if not kept.any():
         raise ValueError(_no_class_to_compare(moments, classes, usable))
     _warn_of_empty_cells(moments, classes, usable)
-    result = moments if kept.all() else moments.take(kept)
-    _warn_of_tiny_cells(result)
-    return result
+    _warn_of_tiny_cells(moments, kept)
+    return moments if kept.all() else moments.take(kept)
 
 
 def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
@@ -87,8 +86,8 @@ def _no_class_to_compare(moments: CellMoments, classes: IntArray, usable: BoolAr
             "add rows or merge environments",
         )
     elif where:
-        why = f"there are rows only of {_some(where)}, so the environment determines the class"
-        way_out = "use an environment that does not"
+        why = f"each is seen in one environment only ({_some(where)})"
+        way_out = "use environments that share classes"
     else:
         why, way_out = "no row of these has a known environment", "give the environments of some"
     return f"{what} can be compared between two environments: {why}. To go on, {way_out}."
@@ -108,9 +107,10 @@ def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, usable: BoolAr
         )
 
 
-def _warn_of_tiny_cells(moments: CellMoments) -> None:
-    cells = zip(moments.class_index, moments.environment_index, moments.counts, strict=True)
-    tiny = [f"{_name(moments, c, e)} has {n}" for c, e, n in cells if n < TINY_CELL_ROWS]
+def _warn_of_tiny_cells(moments: CellMoments, kept: BoolArray) -> None:
+    few = kept & (moments.counts < TINY_CELL_ROWS)
+    named = zip(_names(moments, few), moments.counts[few], strict=True)
+    tiny = [f"{name} has {n}" for name, n in named]
     if tiny:
         warn_user(
             f"cells with fewer than {TINY_CELL_ROWS} rows: {_some(tiny)}. Their moments are mostly "

@@ -7,8 +7,7 @@ import numpy as np
 from isrlearn._comparison import class_positions
 from isrlearn._conditioning import Conditioned, given_classes, given_response, rounding_errors
 from isrlearn._findings import Seen, judge
-from isrlearn._frame import noise_frame
-from isrlearn._removed import share_of_target, shares_of_features, stability_of_target
+from isrlearn._removed import EXACT, share_of_target, shares_of_features, stability_of_target
 from isrlearn._search import Found
 from isrlearn._typing import Float64Array
 from isrlearn._workings import angle_draws, found_by
@@ -92,7 +91,10 @@ def _most_by_means(fit: Fit) -> int:
     counts, n_features = fit.moments.counts_table(), len(fit.feature_names)
     if counts.size == 0:
         return 0
-    compared = counts[class_positions(fit.moments, fit.condition_on)]
+    if fit.found.choice is None and fit.found.subspace.rank == 0:  # nothing was compared
+        compared = counts
+    else:
+        compared = counts[class_positions(fit.moments, fit.condition_on)]
     slopes = 1 + (fit.moments.n_features > n_features)
     per_class = np.maximum((compared > 0).sum(axis=1) - 1, 0)
     return int(min(slopes * per_class.sum(), n_features - 1))
@@ -105,8 +107,8 @@ def _removed(fit: Fit) -> tuple[float | None, Float64Array | None]:
         return None, None
     is_response = moments.n_features > len(fit.feature_names)
     cond: Conditioned = given_response(moments) if is_response else given_classes(moments)
-    frame = noise_frame(cond, rounding_errors(moments)[: len(fit.feature_names)])
-    return share_of_target(cond, frame, subspace), shares_of_features(cond, subspace)
+    rounding = rounding_errors(moments)[: len(fit.feature_names)]
+    return share_of_target(cond, rounding, subspace), shares_of_features(cond, subspace)
 
 
 def _spreads(moments: CellMoments, n_features: int) -> Float64Array:
@@ -114,9 +116,11 @@ def _spreads(moments: CellMoments, n_features: int) -> Float64Array:
     if moments.n_features == n_features or len(moments.weights) == 0:
         return np.empty((0, 2))
     joint = moments.covariances()
-    target = np.maximum(joint[:, -1, -1], np.finfo(np.float64).tiny)
-    residual = (
-        np.diagonal(joint, axis1=1, axis2=2)[:, :-1] - joint[:, -1, :-1] ** 2 / target[:, None]
+    varies = joint[:, -1, -1] > EXACT * joint[:, -1, -1].max()
+    target = np.where(varies, joint[:, -1, -1], 1.0)
+    residual = np.diagonal(joint, axis1=1, axis2=2)[:, :-1] - np.where(
+        varies[:, None], joint[:, -1, :-1] ** 2 / target[:, None], 0.0
     )
-    relative = residual / np.maximum(residual.mean(axis=0), np.finfo(np.float64).tiny)
-    return np.stack([target, relative.mean(axis=1)], axis=1)
+    mean = residual.mean(axis=0)
+    relative = np.divide(residual, mean, out=np.zeros_like(residual), where=mean > 0)
+    return np.stack([joint[:, -1, -1], relative.mean(axis=1)], axis=1)

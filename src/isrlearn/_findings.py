@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from isrlearn._comparison import TINY_CELL_ROWS
-from isrlearn._rank_test import RankChoice
+from isrlearn._rank_test import RankChoice, RankStep
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.diagnosis import Finding
 
@@ -51,6 +51,7 @@ def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
         _given_beyond_the_means,
         _bad_cells,
         _uncertain,
+        _hint_of_more,
         _nothing_differs,
         _one_order_only,
         _target_information,
@@ -84,6 +85,8 @@ def _verdict(seen: Seen, codes: set[str]) -> str:
         return f"{removed}, but these rows do not say well which."
     if seen.tests is None:
         return f"{removed}, the number given by n_spurious; it was not tested."
+    if "hint_of_more" in codes:
+        return f"{removed}; of a further difference between the environments there is a hint only."
     return f"{removed}; no further difference between the environments is seen."
 
 
@@ -122,18 +125,36 @@ def _target_is_an_effect(seen: Seen) -> Finding | None:
 
 
 def _nothing_is_invariant(seen: Seen) -> Finding | None:
-    if seen.tests is None or seen.n_spurious < seen.n_features - 1:
-        return None
-    if not seen.tests.steps or seen.tests.steps[-1].p_value > seen.tests.steps[-1].level:
+    last = _last(seen)
+    if last is None or last.p_value > last.level:  # a test that rejects ends all only if it must
         return None
     return Finding(
         "nothing_is_invariant",
         True,
-        f"The environments differ in all {seen.n_features} direction(s), also in the last, which "
-        "is kept because something must be: none keeps its relation to the target.",
+        f"The environments differ in all {seen.n_spurious + 1} direction(s) that the features "
+        "span, also in the last, which is kept because something must be: none keeps its relation "
+        "to the target.",
         "Look whether features cause the target, whether rows are labelled alike in all "
         "environments, or whether a difference of scale should be taken out first.",
     )
+
+
+def _hint_of_more(seen: Seen) -> Finding | None:
+    last = _last(seen)
+    if last is None or seen.tests is None or not last.level < last.p_value <= seen.tests.alpha:
+        return None
+    return Finding(
+        "hint_of_more",
+        False,
+        f"In what is left the covariances differ at p = {last.p_value:.3f}. Where covariances "
+        "alone speak for a further direction, it is removed only if no permutation reaches it "
+        f"(p = {last.level:.3f}).",
+        "More rows or more permutations (n_permutations) would decide it.",
+    )
+
+
+def _last(seen: Seen) -> RankStep | None:
+    return seen.tests.steps[-1] if seen.tests is not None and seen.tests.steps else None
 
 
 def _target_is_stable(seen: Seen) -> Finding | None:

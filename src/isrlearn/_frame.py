@@ -71,15 +71,7 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
     n_cells : int
         How many covariances are to be compared in the leading coordinates.
     """
-    scale = np.sqrt(np.maximum(np.diag(total), 0.0))  # rounding may go below
-    constant = scale <= ROUNDING * rounding
-    scale[constant] = 1.0
-    correlation = total / np.outer(scale, scale)
-    correlation[constant] = correlation[:, constant] = 0.0
-    values, vectors = eigh(correlation)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    used = values > SINGULAR * max(values[0], SINGULAR)
-    values, vectors = values[used], vectors[:, used]
+    values, vectors, scale = principal_axes(total, rounding)
     most = _most_coordinates(n_rows, n_cells)
     root = np.sqrt(values + ridge(values, most))
     return Frame(
@@ -87,6 +79,32 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
         backward=(vectors * scale[:, None] * root).T,
         n_leading=min(len(values), most),
     )
+
+
+def principal_axes(
+    covariance: Float64Array, rounding: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return eigenvalues (q,), eigenvectors (d, q) and scales (d,) of a covariance.
+
+    On the correlation scale, so that units do not matter; without constant columns and exact
+    linear combinations. ``x @ (vectors / scale[:, None]) / sqrt(values)`` is white.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (d, d)
+        The covariance.
+    rounding : ndarray of shape (d,)
+        Rounding error of each feature.
+    """
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))  # rounding may go below
+    constant = scale <= ROUNDING * rounding
+    scale[constant] = 1.0
+    correlation = covariance / np.outer(scale, scale)
+    correlation[constant] = correlation[:, constant] = 0.0
+    values, vectors = eigh(correlation)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    used = values > SINGULAR * max(values[0], SINGULAR)
+    return values[used], vectors[:, used], scale
 
 
 def ridge(values: Float64Array, most: int) -> float:

@@ -50,6 +50,16 @@ def choose_pairs(cells: CellMoments, pairs: Any) -> list[Pair]:
     return [_named_pair(cells, pairs)]
 
 
+def only_cells_of(cells: CellMoments, pairs: list[Pair]) -> tuple[CellMoments, list[Pair]]:
+    """Return the cells that some pairs compare, and the same pairs among these."""
+    members = np.unique([cell for pair in pairs for cell in (*pair.first, *pair.second)])
+    moved = [
+        Pair(np.searchsorted(members, first), np.searchsorted(members, second), precisions)
+        for first, second, precisions in pairs
+    ]
+    return cells.take(np.isin(np.arange(len(cells.means)), members)), moved
+
+
 def pair_difference(cells: CellMoments, pair: Pair) -> Float64Array:
     """Return the pooled covariance difference of a pair, (d, d)."""
     return covariance_difference(

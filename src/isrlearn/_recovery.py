@@ -7,7 +7,7 @@ import numpy as np
 
 from isrlearn._comparison import class_positions, comparable
 from isrlearn._conditioning import given_classes, given_response
-from isrlearn._pairs import Pair, choose_pairs, pair_difference
+from isrlearn._pairs import Pair, choose_pairs, only_cells_of, pair_difference
 from isrlearn._rank import check_rank, covariance_rounding, mean_rounding, n_identified
 from isrlearn._search import Found, Search, find_rank, joint_subspace
 from isrlearn._spectra import Spectrum, flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
@@ -76,9 +76,7 @@ def subspace_from_covariances(
     cells = comparable(moments, condition_on, needs_spread=True)
     chosen = choose_pairs(cells, pairs)
     if isinstance(n_spurious, Search):  # test the environments that are compared, and no others
-        members = np.unique(np.concatenate([np.concatenate(pair[:2]) for pair in chosen]))
-        cells = cells.take(np.isin(np.arange(len(cells.means)), members))
-        chosen = choose_pairs(cells, pairs)
+        cells, chosen = only_cells_of(cells, chosen)
     return _of_rank(
         n_spurious,
         cells,

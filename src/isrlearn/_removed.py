@@ -1,14 +1,24 @@
 """What a removal takes away: of each feature, and of what tells the target."""
 
+from typing import Final
+
 import numpy as np
 from scipy.stats import f as f_distribution
 
-from isrlearn._conditioning import Conditioned, common_coefs, mean_evidence, unit_of_weight
-from isrlearn._frame import Frame, total_covariance
-from isrlearn._joint import joint_space
+from isrlearn._conditioning import (
+    Conditioned,
+    common_coefs,
+    degrees_of_freedom,
+    rounding_errors,
+    unit_of_weight,
+)
+from isrlearn._frame import principal_axes, total_covariance
 from isrlearn._typing import Float64Array
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
+
+ROWS_PER_FEATURE: Final = 2
+EXACT: Final = 1e-10  # relative size of what rounding leaves
 
 
 def shares_of_features(cond: Conditioned, subspace: Subspace) -> Float64Array:
@@ -34,25 +44,28 @@ def shares_of_features(cond: Conditioned, subspace: Subspace) -> Float64Array:
     return np.asarray(np.clip(shares, 0, 1))
 
 
-def share_of_target(cond: Conditioned, frame: Frame, subspace: Subspace) -> float:
+def share_of_target(cond: Conditioned, rounding: Float64Array, subspace: Subspace) -> float | None:
     r"""Return the share of the target's separation that lies along the removed directions.
 
     Separation is the squared distance of the class means (or of the slopes) in units of noise,
-    :math:`\delta^T W^{-1} \delta`: what a linear head could use.
+    :math:`\delta^T W^{-1} \delta`: what a linear head could use. None with too few rows to know W.
 
     Parameters
     ----------
     cond : Conditioned
         Moments with covariances.
-    frame : Frame
-        Coordinates made from them.
+    rounding : ndarray of shape (d,)
+        Rounding error of each feature.
     subspace : Subspace
         What is removed.
     """
-    n_rows, none = float(cond.grams[:, 0, 0].sum()), np.zeros((0, frame.n_leading, frame.n_leading))
-    joint = joint_space(mean_evidence(cond) @ frame.forward, none, frame, n_rows)
-    target = _target_contrasts(cond) @ frame.forward @ joint.from_frame
-    removed = subspace.directions @ frame.forward @ joint.from_frame
+    freedom = degrees_of_freedom(cond.grams[:, 0, 0], cond.grams.shape[-1])
+    if freedom.sum() < ROWS_PER_FEATURE * subspace.n_features:
+        return None
+    within = np.tensordot(freedom, cond.covariances, axes=1) / freedom.sum()
+    values, vectors, scale = principal_axes(within, rounding)
+    white = vectors / scale[:, None] / np.sqrt(values)
+    target, removed = _target_contrasts(cond) @ white, subspace.directions @ white
     basis = np.linalg.qr(removed.T)[0]
     total = float(np.sum(target**2))
     return float(np.sum((target @ basis) ** 2) / total) if total > 0 else 0.0
@@ -75,25 +88,30 @@ def stability_of_target(cells: CellMoments) -> float:
         The p-value; NaN where rows are too few to tell.
     """
     weights = cells.weights * unit_of_weight(cells)
-    n_coefs = cells.n_features
-    free = float(weights.sum() - len(weights) * n_coefs)
-    if weights.min() <= n_coefs or free <= 0:
-        return float("nan")
-    within = weights[:, None, None] * cells.covariances()
+    scatters = weights[:, None, None] * cells.covariances()
     centred = cells.means - weights @ cells.means / weights.sum()
-    total = within.sum(axis=0) + (weights[:, None] * centred).T @ centred
-    apart = float(sum(_residual(scatter) for scatter in within))
-    used = (len(weights) - 1) * n_coefs
-    if apart <= 0 or used == 0:
+    total = scatters.sum(axis=0) + (weights[:, None] * centred).T @ centred
+    values, vectors, scale = principal_axes(total[:-1, :-1], rounding_errors(cells)[:-1])
+    axes = vectors / scale[:, None] / np.sqrt(values)
+    together, n_common = _residual(total, axes)
+    own = [_residual(scatter, axes) for scatter in scatters]
+    apart, n_apart = (float(sum(part)) for part in zip(*own, strict=True))
+    used, free = n_apart - n_common, float(weights.sum()) - n_apart
+    if used <= 0 or free <= 0 or total[-1, -1] <= 0:
         return float("nan")
-    ratio = (_residual(total) - apart) / used / (apart / free)
+    if together <= EXACT * total[-1, -1]:  # y is a linear function of x, the same everywhere
+        return 1.0
+    ratio = (together - apart) / used / max(apart / free, EXACT * total[-1, -1] / free)
     return float(f_distribution.sf(max(ratio, 0.0), used, free))
 
 
-def _residual(scatter: Float64Array) -> float:
-    """Return the sum of squares of the last column that the others do not explain."""
-    crossed = scatter[:-1, -1]
-    return float(scatter[-1, -1] - crossed @ np.linalg.pinv(scatter[:-1, :-1]) @ crossed)
+def _residual(scatter: Float64Array, axes: Float64Array) -> tuple[float, int]:
+    """Return what of y the features do not explain, and how many coefficients explain the rest."""
+    inside, crossed = axes.T @ scatter[:-1, :-1] @ axes, axes.T @ scatter[:-1, -1]
+    values, vectors = np.linalg.eigh(inside)
+    told = values > EXACT * max(values.max(initial=0.0), EXACT)
+    explained = np.sum((crossed @ vectors[:, told]) ** 2 / values[told])
+    return max(float(scatter[-1, -1] - explained), 0.0), 1 + int(told.sum())
 
 
 def _target_contrasts(cond: Conditioned) -> Float64Array:

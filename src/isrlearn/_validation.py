@@ -119,17 +119,21 @@ def check_response_rows(
         _name_text_columns(X, error)
         raise
     weights = check_weights(sample_weight, len(X))
+    if environments is not None:
+        environments = as_labels(environments, "environments", len(X))
+    if weights is not None and not weights.all():
+        kept = weights > 0
+        X, y, weights = X[kept], y[kept], weights[kept]
+        environments = None if environments is None else environments[kept]
     labels, codes = encode_environments(environments, len(X))
-    kept = slice(None) if weights is None else weights > 0
-    X, y = X[kept], np.asarray(y, dtype=np.float64)[kept]
     return Rows(
         X=X,
-        y=y,
+        y=np.asarray(y, dtype=np.float64),
         classes=np.zeros(1, dtype=np.intp),
         class_codes=np.zeros(len(X), dtype=np.intp),
         environments=labels,
-        environment_codes=codes[kept],
-        sample_weight=None if weights is None else weights[kept],
+        environment_codes=codes,
+        sample_weight=weights,
     )
 
 
@@ -168,7 +172,7 @@ def _name_text_columns(X: Any, error: ValueError) -> None:
     """Raise an error that names the columns of text, if these made scikit-learn fail."""
     if "convert string" not in str(error) or not hasattr(X, "columns"):
         return
-    named = [name for name in X.columns if any(isinstance(value, str) for value in X[name])]
+    named = [name for name in X.columns if any(isinstance(v, str | bytes) for v in X[name])]
     raise ValueError(
         f"X has text in column(s) {named}: drop or encode them. Environments are not a feature; "
         "pass them as environments=."

@@ -197,7 +197,9 @@ def _described(choice: RankChoice, *, with_rank: bool) -> str:
     if len(shown) > MOST_COLUMNS:
         shown = [*shown[: MOST_COLUMNS // 2], "...", shown[-1]]
     ps = ", ".join(shown)
-    return f"{choice.rank} (p = {ps})" if with_rank else f"p = {ps}, level {choice.alpha:g}"
+    levels = sorted({step.level for step in choice.steps}, reverse=True)
+    at = " and ".join(f"{level:.2g}" for level in levels)
+    return f"{choice.rank} (p = {ps})" if with_rank else f"p = {ps}; level {at or choice.alpha}"
 
 
 def _listed(labels: Any, most: int = 6) -> str:
