@@ -7,9 +7,11 @@ from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence
 from isrlearn._rank_test import (
     _block,
+    _more_extreme,
     _Test,
     _verdict,
     choose_rank,
+    mean_scores,
     p_value,
     partial_traces,
     standardise,
@@ -158,3 +160,43 @@ def test_statistics_that_differ_by_rounding_are_the_same(random):
     same = 5 * (1 + 1e-7 * random.normal(size=(50, 2)))
     np.testing.assert_array_equal(standardise(same), 0)
     np.testing.assert_allclose(standardise(random.normal(size=(50, 2))).std(axis=0), 1)
+
+
+def test_of_two_statistics_the_rarer_decides_whatever_their_tails(random):
+    light, heavy = random.normal(size=500), random.standard_cauchy(size=500)
+    light[0], heavy[0] = 6.0, 0.0  # beyond all of its own, and nothing against the other's
+    assert _more_extreme([light, heavy]) < 0.01
+    assert np.mean(np.maximum(light, heavy) >= 6.0) > 0.01
+    assert _more_extreme([light]) == p_value(light)
+
+
+def test_the_smaller_of_two_p_values_is_tested_at_its_level(random):
+    small = [_more_extreme([random.normal(size=100) for _ in range(2)]) for _ in range(4000)]
+    assert 0.03 < np.mean(np.array(small) <= 0.05) < 0.07
+    assert min(small) == 0.01
+
+
+@pytest.mark.parametrize("q", [8, 40])
+def test_means_show_no_more_than_their_contrasts(random, q):
+    """Two contrasts show two directions; of a third nothing is left but rounding errors."""
+    contrasts = np.linalg.qr(random.normal(size=(4, 4)))[0][:, :2]
+    strong = 100 * contrasts @ random.normal(size=(2, q))
+    noise = np.array([contrasts @ random.normal(size=(2, q)) for _ in range(99)])
+    means = np.concatenate([(strong + noise[0])[None], noise])
+    removed = np.linalg.svd(means[0])[2][:2]
+    assert p_value(mean_scores(means, np.empty((0, q)))) == 0.01
+    assert p_value(mean_scores(means, removed)) > 0.01
+
+
+def test_in_many_coordinates_the_next_direction_is_not_hidden_by_the_first(random):
+    """Without the count of Bartlett the nulls have more noise left than the data."""
+    hidden, seen = 0, 0
+    for _ in range(20):
+        noise = random.normal(size=(200, 6, 60))
+        means = noise.copy()
+        means[0] += 60 * np.outer(np.eye(6)[0], np.eye(60)[0])
+        p = p_value(mean_scores(means, np.linalg.svd(means[0])[2][:1]))
+        hidden += p > 0.9
+        seen += p < 0.1
+    assert hidden <= 8  # 2 are expected; nearly all without the count
+    assert seen <= 8
