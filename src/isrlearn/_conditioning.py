@@ -57,9 +57,9 @@ def given_response(cells: CellMoments) -> Conditioned:
     """
     weights, d = cells.weights * unit_of_weight(cells), cells.n_features - 1
     means, joint = cells.means, cells.covariances()
-    variance, spread = joint[:, d, d], cells.precision * cells.largest[d]
+    variance, rounding = joint[:, d, d], rounding_errors(cells)[d]
     # Where y is constant there is no slope to compare; then phi(y) has one function too many.
-    varies = (variance > spread**2) & (variance > 0)
+    varies = (variance > rounding**2) & (variance > 0)
     slopes = np.divide(
         joint[:, d, :d], variance[:, None], out=np.zeros((len(weights), d)), where=varies[:, None]
     )

@@ -77,12 +77,7 @@ def check_rows(
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     X, y = _check_X_y(X, y, estimator, reset)
     weights = check_weights(sample_weight, len(X), may_be_zero=chunk)
-    if environments is not None:
-        environments = as_labels(environments, "environments", len(X))
-    if weights is not None and not weights.all():
-        kept = weights > 0
-        X, y, weights = X[kept], y[kept], weights[kept]
-        environments = None if environments is None else environments[kept]
+    X, y, environments, weights = _with_weight(X, y, environments, weights)
     classes, class_codes = encode_labels(y, "y")
     if np.any(class_codes == UNKNOWN):
         raise ValueError(MISSING_LABELS)
@@ -119,12 +114,7 @@ def check_response_rows(
         _name_text_columns(X, error)
         raise
     weights = check_weights(sample_weight, len(X))
-    if environments is not None:
-        environments = as_labels(environments, "environments", len(X))
-    if weights is not None and not weights.all():
-        kept = weights > 0
-        X, y, weights = X[kept], y[kept], weights[kept]
-        environments = None if environments is None else environments[kept]
+    X, y, environments, weights = _with_weight(X, y, environments, weights)
     labels, codes = encode_environments(environments, len(X))
     return Rows(
         X=X,
@@ -135,6 +125,19 @@ def check_response_rows(
         environment_codes=codes,
         sample_weight=weights,
     )
+
+
+def _with_weight(
+    X: FloatArray, y: LabelArray, environments: Any, weights: Float64Array | None
+) -> tuple[FloatArray, LabelArray, LabelArray | None, Float64Array | None]:
+    """Leave out rows of weight zero, before labels are encoded: they are no rows."""
+    if environments is not None:
+        environments = as_labels(environments, "environments", len(X))
+    if weights is None or weights.all():
+        return X, y, environments, weights
+    kept = weights > 0
+    known = None if environments is None else environments[kept]
+    return X[kept], y[kept], known, weights[kept]
 
 
 def _refuse_text(y: Any) -> None:
