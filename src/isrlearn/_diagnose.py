@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isrlearn._comparison import class_positions
-from isrlearn._conditioning import Conditioned, given_classes, given_response, rounding_errors
+from isrlearn._conditioning import given_classes, given_response, rounding_errors
 from isrlearn._findings import Seen, judge
 from isrlearn._removed import EXACT, share_of_target, shares_of_features, stability_of_target
 from isrlearn._search import Found
@@ -27,7 +27,12 @@ class Fit(NamedTuple):
     found: Found
     moments: CellMoments
     feature_names: tuple[str, ...]
-    """One for each feature; the moments of a continuous target have one column more."""
+    """One for each feature."""
+
+    @property
+    def is_response(self) -> bool:
+        """Whether the target is continuous: then it is one more column of the moments."""
+        return self.moments.n_features > len(self.feature_names)
 
 
 def diagnose(fit: Fit) -> Diagnosis:
@@ -49,7 +54,7 @@ def diagnose(fit: Fit) -> Diagnosis:
             low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
             angle = float(low), float(middle), float(high)
     share, shares = _removed(fit)
-    is_response = moments.n_features > n_features
+    is_compared_response = fit.is_response and len(moments.means) > 0
     seen = Seen(
         n_features=n_features,
         n_spurious=subspace.rank,
@@ -61,8 +66,8 @@ def diagnose(fit: Fit) -> Diagnosis:
         covariances=covariances,
         angle=angle,
         share=share,
-        spreads=_spreads(moments, n_features),
-        stability=stability_of_target(moments) if is_response and len(moments.means) else None,
+        spreads=_spreads(moments) if is_compared_response else np.empty((0, 2)),
+        stability=stability_of_target(moments) if is_compared_response else None,
         orders=fit.orders,
         scale=subspace.scale,
     )
@@ -88,16 +93,16 @@ def diagnose(fit: Fit) -> Diagnosis:
 
 
 def _most_by_means(fit: Fit) -> int:
-    counts, n_features = fit.moments.counts_table(), len(fit.feature_names)
+    counts = fit.moments.counts_table()
     if counts.size == 0:
         return 0
     if fit.found.choice is None and fit.found.subspace.rank == 0:  # nothing was compared
         compared = counts
     else:
         compared = counts[class_positions(fit.moments, fit.condition_on)]
-    slopes = 1 + (fit.moments.n_features > n_features)
+    slopes = 2 if fit.is_response else 1
     per_class = np.maximum((compared > 0).sum(axis=1) - 1, 0)
-    return int(min(slopes * per_class.sum(), n_features - 1))
+    return int(min(slopes * per_class.sum(), len(fit.feature_names) - 1))
 
 
 def _removed(fit: Fit) -> tuple[float | None, Float64Array | None]:
@@ -105,16 +110,13 @@ def _removed(fit: Fit) -> tuple[float | None, Float64Array | None]:
     moments, subspace = fit.moments, fit.found.subspace
     if moments.scatters is None or len(moments.means) == 0 or subspace.rank == 0:
         return None, None
-    is_response = moments.n_features > len(fit.feature_names)
-    cond: Conditioned = given_response(moments) if is_response else given_classes(moments)
+    cond = given_response(moments) if fit.is_response else given_classes(moments)
     rounding = rounding_errors(moments)[: len(fit.feature_names)]
     return share_of_target(cond, rounding, subspace), shares_of_features(cond, subspace)
 
 
-def _spreads(moments: CellMoments, n_features: int) -> Float64Array:
+def _spreads(moments: CellMoments) -> Float64Array:
     """Return the variance of a continuous target and of x given it, per environment, (E, 2)."""
-    if moments.n_features == n_features or len(moments.weights) == 0:
-        return np.empty((0, 2))
     joint = moments.covariances()
     varies = joint[:, -1, -1] > EXACT * joint[:, -1, -1].max()
     target = np.where(varies, joint[:, -1, -1], 1.0)
