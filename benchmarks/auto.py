@@ -178,7 +178,7 @@ def weighting(args: argparse.Namespace) -> None:
     cells += [("heterogeneous", E, n) for E in (2, 4) for n in (200, 1000)]
     for name, E, n in cells:
         errors = Parallel(n_jobs=args.jobs)(
-            delayed(_weighted_errors)(name, E, n, seed) for seed in seeds(args, 60)
+            delayed(_weighted_errors)(name, E, n, seed) for seed in seeds(args, 30)
         )
         text = "  ".join(f"{error:>14.4f}" for error in np.mean(errors, axis=0))
         print(f"{name:<18} {E:>3} {n:>6}  {text}", flush=True)
