@@ -301,7 +301,9 @@ def test_stability_depends_neither_on_units_nor_on_idle_columns(random):
 
 def test_collinear_features_have_no_more_directions_than_they_span(random):
     e, y = random.integers(0, 3, 2000), random.integers(0, 2, 2000)
-    s = random.normal(size=(2000, 2)) + 3 * random.normal(size=(3, 2))[e]
+    # A triangle, turned: three drawn means can lie on a line, which has one direction only.
+    corner = random.uniform(0, 2 * np.pi) + 2 * np.pi * e / 3
+    s = random.normal(size=(2000, 2)) + 3 * np.column_stack([np.cos(corner), np.sin(corner)])
     X = np.column_stack([s, s.sum(axis=1)])
     diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
     assert "nothing_is_invariant" in diagnosis.warnings
