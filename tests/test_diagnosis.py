@@ -166,7 +166,7 @@ def test_the_test_of_stability_is_that_of_least_squares(random):
 
     def rest(rows):
         design = np.column_stack([np.ones(rows.sum()), X[rows]])
-        return float(np.linalg.lstsq(design, y[rows])[1][0])
+        return float(np.linalg.lstsq(design, y[rows], rcond=None)[1][0])
 
     apart, together = sum(rest(e == k) for k in range(4)), rest(e >= 0)
     ratio = (together - apart) / 15 / (apart / (3200 - 20))
