@@ -68,6 +68,15 @@ def test_causes_of_the_target_are_a_warning(random, example, E):
     assert warned >= 2
 
 
+def test_causes_of_the_target_over_decades_are_a_warning(random):
+    """Beside effects of constant noise their variance is lost where it is small."""
+    problem = LinearUnitTest("1s", 8, seed=seed_of(random))
+    problem.parameters["spread"][:] = np.geomspace(1e-3, 10, 8)
+    X, y, e = problem.sample(2000)
+    diagnosis = ISRRegressor(ISR(random_state=0)).fit(X, y, environments=e).diagnose()
+    assert {"target_is_an_effect", "nothing_is_invariant"} & {*diagnosis.warnings}
+
+
 def test_environments_that_do_not_differ_are_said_not_to(random):
     X = random.normal(size=(900, 4))
     y, e = random.integers(0, 2, 900), random.integers(0, 3, 900)

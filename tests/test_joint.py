@@ -35,8 +35,8 @@ def test_evidence_without_noise_gives_the_subspace(random, r, what):
 def test_a_common_change_is_found_more_closely_by_its_trace(random, monkeypatch):
     """What shrinkage is for: the deviations from the trace are noise, and are left out."""
     joints = [
-        evidence(random, changes=np.outer([6.0, -2.0, -4.0], np.ones(4)), noise=1.0)
-        for _ in range(30)
+        evidence(random, changes=np.outer([4.0, -1.0, -3.0], np.ones(4)), noise=1.0)
+        for _ in range(80)
     ]
 
     def typical_angle():

@@ -13,7 +13,7 @@ WIDE_ANGLE: Final = np.pi / 6
 LARGE_SHARE: Final = 0.5
 LARGE_RATIO: Final = 1.5
 LARGE_RATIO_OF_TWO: Final = 4.0
-HIGH_CORRELATION: Final = 0.8
+HIGH_CORRELATION: Final = 0.9
 
 
 class Seen(NamedTuple):
@@ -105,8 +105,9 @@ def _target_is_an_effect(seen: Seen) -> Finding | None:
     """See Example 1 of the Linear Unit-Tests: all that is given the target moves with it."""
     if len(seen.spreads) < 2 or seen.n_spurious <= seen.n_features / 2:
         return None
-    logs = np.log(np.maximum(seen.spreads, np.finfo(np.float64).tiny))
-    together = float(np.corrcoef(logs.T)[0, 1]) if logs.std(axis=0).all() else 0.0
+    # Causes of variance s^2 make both variances a + b s^2: not their logarithms move in line.
+    moves = (np.ptp(seen.spreads, axis=0) > 0).all()
+    together = float(np.corrcoef(seen.spreads.T)[0, 1]) if moves else 0.0
     ratio = float(seen.spreads[:, 0].max() / max(seen.spreads[:, 0].min(), 1e-300))
     # Two environments always move together or against each other: ask for a large difference.
     least = LARGE_RATIO if len(seen.spreads) > 2 else LARGE_RATIO_OF_TWO
