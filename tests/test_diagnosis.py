@@ -255,6 +255,17 @@ def test_the_angle_is_that_of_the_order_in_use(random):
     assert diagnosis.angle[1] < 0.3
 
 
+@pytest.mark.parametrize(("n_wrong", "warned"), [(0, False), (1, False), (5, True), (80, True)])
+def test_directions_that_some_resamples_miss_are_uncertain(random, monkeypatch, n_wrong, warned):
+    draws = np.repeat([0.1, 1.5], [100 - n_wrong, n_wrong])
+    monkeypatch.setattr("isrlearn._diagnose.angle_draws", lambda *_: draws)
+    X, y, e = draw_rows(seed_of(random), per_cell=60)
+    diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
+    assert ("uncertain_directions" in diagnosis.warnings) == warned
+    if warned:
+        assert "may be wrong by 86" in finding(diagnosis, "uncertain_directions").text
+
+
 @pytest.mark.parametrize("method", [ISR, ISRMean, ISRCov])
 def test_every_method_can_be_diagnosed_and_shown(random, method):
     X, y, e = draw_rows(seed_of(random), per_cell=60)
