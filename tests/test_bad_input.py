@@ -1,5 +1,6 @@
 """Each mistake gets a message that names it and the way out."""
 
+import re
 import warnings
 
 import numpy as np
@@ -529,6 +530,27 @@ def test_text_in_a_table_is_named_by_column(rows):
     for estimator, target in ((ISR(1), y), (ISRRegressor(), X[:, 0])):
         with pytest.raises(ValueError, match=r"text in column\(s\) \['hospital'\]"):
             estimator.fit(table, target, environments=e)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"), [(np.nan, "NaN"), (-np.inf, "infinity")], ids=["NaN", "infinity"]
+)
+@pytest.mark.parametrize("as_table", [False, True])
+def test_values_that_are_not_finite_are_named_by_column(rows, value, what, as_table):
+    X, y, e = rows
+    bad = X.copy()
+    bad[3, 1] = bad[5, 1] = bad[5, 2] = value
+    names, fitted = [1, 2], ISR(1).fit(X, y, environments=e)
+    if as_table:
+        columns = [f"age {j}" for j in range(X.shape[1])]
+        X, bad = pd.DataFrame(X, columns=columns), pd.DataFrame(bad, columns=columns)
+        names, fitted = columns[1:3], ISR(1).fit(X, y, environments=e)
+    text = re.escape(f"X contains {what} in column(s) {names}, in 2 of {len(X)} rows: drop")
+    for estimator, target in ((ISR(1), y), (ISRRegressor(), e + 0.5 * y)):
+        with pytest.raises(ValueError, match=text):
+            estimator.fit(bad, target, environments=e)
+    with pytest.raises(ValueError, match=text):
+        fitted.transform(bad)
 
 
 def test_missing_labels_among_text_are_named(rows):

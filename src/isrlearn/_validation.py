@@ -1,6 +1,7 @@
 """The one place that checks and encodes features, labels, environments and weights."""
 
-from collections.abc import Sized
+from collections.abc import Iterator, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, Final
@@ -17,6 +18,7 @@ from isrlearn.exceptions import SparseInputError
 
 UNKNOWN: Final = -1
 FLOATS: Final = (np.float64, np.float32)
+MOST_NAMED: Final = 5
 MISSING_LABELS: Final = "y has missing labels (None, NaN or NA): drop those rows before fitting."
 
 
@@ -108,11 +110,8 @@ def check_response_rows(
     refuse_sparse(X)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     _refuse_text(y)
-    try:
+    with _naming_columns(X):
         X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
-    except ValueError as error:
-        _name_text_columns(X, error)
-        raise
     weights = check_weights(sample_weight, len(X))
     X, y, environments, weights = _with_weight(X, y, environments, weights)
     labels, codes = encode_environments(environments, len(X))
@@ -157,35 +156,62 @@ def _check_X_y(
     if getattr(getattr(y, "dtype", None), "kind", "") == "T" or np.ma.isMaskedArray(y):
         y = as_labels(y, "y")
     try:
-        if estimator is None:
-            X, y = check_X_y(X, y, dtype=FLOATS)
-        else:
-            X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
+        with _naming_columns(X):
+            if estimator is None:
+                X, y = check_X_y(X, y, dtype=FLOATS)
+            else:
+                X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
     except TypeError:
         if np.ndim(y) == 1 and _missing(as_labels(y, "y")).any():  # scikit-learn trips over NA
             raise ValueError(MISSING_LABELS) from None
         raise
-    except ValueError as error:
-        _name_text_columns(X, error)
-        raise
     return X, y
 
 
-def _name_text_columns(X: Any, error: ValueError) -> None:
-    """Raise an error that names the columns of text, if these made scikit-learn fail."""
+@contextmanager
+def _naming_columns(X: Any) -> Iterator[None]:
+    """Name the columns for which scikit-learn refuses X."""
+    try:
+        yield
+    except ValueError as error:
+        message = _text_in_columns(X, error) or _not_finite_in_columns(X, error)
+        if message:
+            raise ValueError(message) from None
+        raise
+
+
+def _text_in_columns(X: Any, error: ValueError) -> str:
     if "convert string" not in str(error) or not hasattr(X, "columns"):
-        return
+        return ""
     named = [name for name in X.columns if any(isinstance(v, str | bytes) for v in X[name])]
-    raise ValueError(
+    return (
         f"X has text in column(s) {named}: drop or encode them. Environments are not a feature; "
         "pass them as environments=."
-    ) from None
+    )
+
+
+def _not_finite_in_columns(X: Any, error: ValueError) -> str:
+    if not str(error).startswith("Input X contains"):
+        return ""
+    values = check_array(X, dtype=FLOATS, ensure_all_finite=False)
+    if np.isnan(values).any():
+        bad, what, way_out = np.isnan(values), "NaN", "fill the gaps first (sklearn.impute)"
+    else:
+        bad, what, way_out = np.isinf(values), "infinity", "replace these values"
+    columns = np.flatnonzero(bad.any(axis=0))
+    named = [getattr(X, "columns", range(bad.shape[1]))[j] for j in columns[:MOST_NAMED]]
+    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+    return (
+        f"X contains {what} in column(s) {named}{more}, in {bad.any(axis=1).sum()} of {len(bad)} "
+        f"rows: drop these rows, or {way_out}."
+    )
 
 
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
     """Check the features that a fitted estimator is to transform or to predict."""
     refuse_sparse(X)
-    checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
+    with _naming_columns(X):
+        checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
     return checked
 
 
