@@ -256,15 +256,21 @@ def test_the_angle_is_that_of_the_order_in_use(random):
     assert diagnosis.angle[1] < 0.3
 
 
-@pytest.mark.parametrize(("n_wrong", "warned"), [(0, False), (1, False), (5, True), (80, True)])
-def test_directions_that_some_resamples_miss_are_uncertain(random, monkeypatch, n_wrong, warned):
-    draws = np.repeat([0.1, 1.5], [100 - n_wrong, n_wrong])
+@pytest.mark.parametrize(
+    ("n_wrong", "angle", "warned"),
+    [(0, 1.5, False), (1, 1.5, False), (5, 1.5, True), (80, 1.5, True), (80, 0.6, True)],
+)
+def test_directions_that_some_resamples_miss_are_uncertain(
+    random, monkeypatch, n_wrong, angle, warned
+):
+    draws = np.repeat([0.1, angle], [100 - n_wrong, n_wrong])
     monkeypatch.setattr("isrlearn._diagnose.angle_draws", lambda *_: draws)
     X, y, e = draw_rows(seed_of(random), per_cell=60)
     diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
     assert ("uncertain_directions" in diagnosis.warnings) == warned
     if warned:
-        assert "may be wrong by 86" in finding(diagnosis, "uncertain_directions").text
+        text = finding(diagnosis, "uncertain_directions").text
+        assert f"may be wrong by {np.degrees(angle):.0f}" in text
 
 
 @pytest.mark.parametrize("method", [ISR, ISRMean, ISRCov])

@@ -9,7 +9,8 @@ from isrlearn._rank_test import RankChoice, RankStep
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.diagnosis import Finding
 
-WIDE_ANGLE: Final = np.pi / 4
+WIDE_ANGLE: Final = np.pi / 6
+WRONG_ANGLE: Final = np.pi / 4
 LARGE_SHARE: Final = 0.5
 LARGE_RATIO: Final = 1.5
 LARGE_RATIO_OF_TWO: Final = 4.0
@@ -127,7 +128,7 @@ def _target_is_an_effect(seen: Seen) -> Finding | None:
 
 def _nothing_is_invariant(seen: Seen) -> Finding | None:
     last = _last(seen)
-    if last is None or last.p_value > last.level:  # a test that rejects ends all only if it must
+    if last is None or last.p_value > last.level:  # after a rejection tests go on while they can
         return None
     return Finding(
         "nothing_is_invariant",
@@ -229,15 +230,17 @@ def _bad_cells(seen: Seen) -> Finding | None:
 
 
 def _uncertain(seen: Seen) -> Finding | None:
-    # The upper end: where a part of the resamples takes another direction, this draw may have too.
-    if seen.angle is None or seen.angle[2] < WIDE_ANGLE:
+    if seen.angle is None:
         return None
-    _, middle, high = np.degrees(seen.angle)
+    _, middle, high = seen.angle
+    # The upper end too: where a part of the resamples takes another direction, the fit may have.
+    if middle < WIDE_ANGLE and high < WRONG_ANGLE:
+        return None
     return Finding(
         "uncertain_directions",
         True,
-        f"The directions are known to about {middle:.0f} degrees only, and may be wrong by "
-        f"{high:.0f}.",
+        f"The directions are known to about {np.degrees(middle):.0f} degrees only, and may be "
+        f"wrong by {np.degrees(high):.0f}.",
         "Add rows or environments: what is removed may leave a good part of the spurious cue.",
     )
 
