@@ -87,7 +87,7 @@ def principal_axes(
     """Return eigenvalues (q,), eigenvectors (d, q) and scales (d,) of a covariance.
 
     On the correlation scale, so that units do not matter; without constant columns and exact
-    linear combinations. ``x @ (vectors / scale[:, None]) / sqrt(values)`` is white.
+    linear combinations.
 
     Parameters
     ----------
@@ -105,6 +105,18 @@ def principal_axes(
     values, vectors = values[::-1], vectors[:, ::-1]
     used = values > SINGULAR * max(values[0], SINGULAR)
     return values[used], vectors[:, used], scale
+
+
+def whitening(covariance: Float64Array, rounding: Float64Array) -> Float64Array:
+    """Return the map (d, q) to coordinates in which a covariance is the identity.
+
+    Parameters
+    ----------
+    covariance, rounding
+        As in `principal_axes`.
+    """
+    values, vectors, scale = principal_axes(covariance, rounding)
+    return np.asarray(vectors / scale[:, None] / np.sqrt(values))
 
 
 def ridge(values: Float64Array, most: int) -> float:

@@ -12,7 +12,7 @@ from isrlearn._conditioning import (
     rounding_errors,
     unit_of_weight,
 )
-from isrlearn._frame import principal_axes, total_covariance
+from isrlearn._frame import total_covariance, whitening
 from isrlearn._typing import Float64Array
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
@@ -63,8 +63,7 @@ def share_of_target(cond: Conditioned, rounding: Float64Array, subspace: Subspac
     if freedom.sum() < ROWS_PER_FEATURE * subspace.n_features:
         return None
     within = np.tensordot(freedom, cond.covariances, axes=1) / freedom.sum()
-    values, vectors, scale = principal_axes(within, rounding)
-    white = vectors / scale[:, None] / np.sqrt(values)
+    white = whitening(within, rounding)
     target, removed = _target_contrasts(cond) @ white, subspace.directions @ white
     basis = np.linalg.qr(removed.T)[0]
     total = float(np.sum(target**2))
@@ -91,8 +90,7 @@ def stability_of_target(cells: CellMoments) -> float:
     scatters = weights[:, None, None] * cells.covariances()
     centred = cells.means - weights @ cells.means / weights.sum()
     total = scatters.sum(axis=0) + (weights[:, None] * centred).T @ centred
-    values, vectors, scale = principal_axes(total[:-1, :-1], rounding_errors(cells)[:-1])
-    axes = vectors / scale[:, None] / np.sqrt(values)
+    axes = whitening(total[:-1, :-1], rounding_errors(cells)[:-1])
     together, n_common = _residual(total, axes)
     own = [_residual(scatter, axes) for scatter in scatters]
     apart, n_apart = (float(sum(part)) for part in zip(*own, strict=True))
