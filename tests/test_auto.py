@@ -337,6 +337,11 @@ def test_a_chunk_that_is_refused_leaves_a_stream_as_it_was(random):
     np.testing.assert_array_equal(isr.moments_.counts, before)
     isr.partial_fit(X, y, environments=e)
     np.testing.assert_array_equal(isr.moments_.counts, 2 * before)
+    smooth = ISR(random_state=0).partial_fit(X, y, environments=e).partial_fit(X, y, environments=e)
+    np.testing.assert_array_equal(isr.rank_choice_.p_values, smooth.rank_choice_.p_values)
+    np.testing.assert_array_equal(isr.spurious_components_, smooth.spurious_components_)
+    for part, expected in zip(isr._parts.parts, smooth._parts.parts, strict=True):
+        np.testing.assert_array_equal(part.means, expected.means)
 
 
 def test_a_stream_that_would_not_fit_in_memory_is_refused():

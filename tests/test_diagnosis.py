@@ -77,6 +77,21 @@ def test_causes_of_the_target_over_decades_are_a_warning(random):
     assert {"target_is_an_effect", "nothing_is_invariant"} & {*diagnosis.warnings}
 
 
+def test_effects_that_shift_are_no_warning_of_causes(random):
+    e, y = np.repeat(np.arange(5), 400), random.normal(size=2000)
+    X = random.normal(size=(2000, 5)) + 2 * y[:, None]
+    X[:, :3] += 3 * np.eye(5, 3)[e]
+    isr = ISR(alpha=0.001, n_permutations=999, random_state=0)
+    diagnosis = ISRRegressor(isr).fit(X, y, environments=e).diagnose()
+    assert diagnosis.n_spurious == 3
+    assert "target_is_an_effect" not in diagnosis.warnings
+
+
+def test_with_few_rows_the_share_of_the_target_is_not_known(random):
+    X, y, e = draw_rows(seed_of(random), n_features=40, per_cell=11)
+    assert ISR(1).fit(X, y, environments=e).diagnose().target_share_removed is None
+
+
 def test_environments_that_do_not_differ_are_said_not_to(random):
     X = random.normal(size=(900, 4))
     y, e = random.integers(0, 2, 900), random.integers(0, 3, 900)
@@ -324,6 +339,8 @@ def test_stability_depends_neither_on_units_nor_on_idle_columns(random):
     assert stability(idle) == pytest.approx(plain, rel=1e-3, abs=1e-12)
     exact = np.column_stack([X, X @ [1.0, 2.0, 3.0, 4.0]])
     assert stability_of_target(CellMoments.from_rows(exact, np.zeros(len(y)), e)) == 1
+    exact[:, -1] += 1e-6 * X[:, 0] * e  # of the size of rounding errors
+    assert stability_of_target(CellMoments.from_rows(exact, np.zeros(len(y)), e)) == 1
 
 
 def test_collinear_features_have_no_more_directions_than_they_span(random):
@@ -340,11 +357,13 @@ def test_collinear_features_have_no_more_directions_than_they_span(random):
 def test_a_p_value_between_the_levels_is_a_hint(random):
     steps = (RankStep(0, 0.002, 0.002, 0.3, 0.01, 1), RankStep(1, 0.004, 0.9, 0.004, 0.0022, 0))
     found = RankChoice(1, 0.01, 449, steps)
-    X, y, e = draw_rows(seed_of(random), per_cell=60)
-    isr = ISR(random_state=0).fit(X, y, environments=e)
+    e, y = np.repeat([0, 1, 2], 600), np.tile([0, 1], 900)
+    X = random.normal(size=(1800, 4)) + np.outer(3 * e, [1, 0, 0, 0])
+    isr = ISR(1).fit(X, y, environments=e)
     isr._found = isr._found._replace(choice=found)
     diagnosis = isr.diagnose()
     assert "p = 0.004" in finding(diagnosis, "hint_of_more").text
+    assert "a hint only" in diagnosis.verdict
     assert "level 0.01 and 0.0022" in str(diagnosis)
 
 

@@ -4,10 +4,10 @@ import numpy as np
 from conftest import draw_rows
 
 from isrlearn import CellMoments, _nulls
-from isrlearn._conditioning import covariance_evidence, given_classes
+from isrlearn._conditioning import covariance_evidence, given_classes, mean_evidence
 from isrlearn._frame import noise_frame
 from isrlearn._parts import N_PARTS, PartMoments
-from isrlearn._resampling import _deviations
+from isrlearn._resampling import _deviations, resampled
 from isrlearn._search import _target_rows
 from isrlearn._validation import check_rows
 
@@ -52,6 +52,22 @@ def test_deviations_of_the_parts_of_a_cell_add_up_to_nothing(random):
     for owner in range(len(cells.means)):
         own = rows[owners == owner]
         np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-8 * np.abs(own).sum())
+
+
+def test_parts_give_the_noise_that_chance_gives(random):
+    """In white coordinates each of the contrasts of means has as many units as coordinates."""
+    sizes, squares = [100, 400, 1600], []
+    e, y = np.repeat([0, 1, 2], sizes), np.arange(sum(sizes)) % 2
+    for _ in range(5):
+        rows = check_rows(random.normal(size=(len(e), 5)), y, e)
+        parts = PartMoments.empty(5).update_checked(rows)
+        cells = parts.total()
+        cond = given_classes(cells)
+        frame = noise_frame(cond, np.zeros(5))
+        null = resampled(parts, cells, cond, frame, 200, random)
+        squares.append(np.sum(null.means**2, axis=(1, 2)).mean())
+        assert null.means.shape[1:] == mean_evidence(cond).shape
+    assert 0.8 < np.mean(squares) / (2 * 2 * 5) < 1.25
 
 
 def test_single_rows_are_dealt_out_in_turn(random):

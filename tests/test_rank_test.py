@@ -200,3 +200,9 @@ def test_in_many_coordinates_the_next_direction_is_not_hidden_by_the_first(rando
         seen += p < 0.1
     assert hidden <= 8  # 2 are expected; nearly all without the count
     assert seen <= 8
+
+
+def test_a_null_that_differs_by_rounding_is_as_extreme():
+    """Nulls are in single precision: one that is the data again may lie just below."""
+    assert p_value(np.array([2.0, 2.0 - 1e-7, 1.0, 0.0])) == 0.5
+    assert _more_extreme([np.array([2.0, 2.0 - 1e-7, 1.0, 0.0])]) == 0.5

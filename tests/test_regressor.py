@@ -95,6 +95,15 @@ def test_a_target_may_be_constant_in_an_environment(random, value, isr):
     assert np.isfinite(ISRRegressor(isr).fit(X, 0 * y + value, environments=e).coef_).all()
 
 
+def test_rounding_errors_of_a_constant_target_have_no_slope(random):
+    X, y, e, _, _ = draw(seed_of(random), n=200)
+    y = np.where(e == 1, 0.3, y)
+    plain = ISRRegressor(ISR(1)).fit(X, y, environments=e)
+    y[e == 1] += np.spacing(0.3) * random.integers(-1, 2, np.sum(e == 1))
+    rounded = ISRRegressor(ISR(1)).fit(X, y, environments=e)
+    assert rounded.subspace_.angles_to(plain.subspace_).max() < 1e-6
+
+
 def test_targets_that_do_not_overlap_cannot_be_tested(random):
     """Each stratum has one environment: all permutations are the data, but for rounding."""
     e = np.repeat([0, 1, 2, 3], 500)
