@@ -25,9 +25,11 @@ LAYERS = [
     ["_folding"],
     ["_predictor_base"],
     ["_predictors", "_regressor"],
-    ["metrics", "datasets"],
+    ["metrics", "datasets", "baselines"],
     ["plots"],
-    ["demo"],
+    ["benchmark"],
+    ["demo", "_cli_support"],
+    ["_cli_bench"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -11,7 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isrlearn import datasets, diagnosis, exceptions, metrics, moments, plots, subspace
+    from isrlearn import (
+        baselines,
+        benchmark,
+        datasets,
+        diagnosis,
+        exceptions,
+        metrics,
+        moments,
+        plots,
+        subspace,
+    )
     from isrlearn._folding import fold, repair_head
     from isrlearn._heads import LogisticHead
     from isrlearn._predictors import ISRClassifier
@@ -38,6 +48,8 @@ _HOMES = {
     "Subspace": "isrlearn.subspace",
     "fold": "isrlearn._folding",
     "repair_head": "isrlearn._folding",
+    "baselines": "isrlearn.baselines",
+    "benchmark": "isrlearn.benchmark",
     "datasets": "isrlearn.datasets",
     "diagnosis": "isrlearn.diagnosis",
     "exceptions": "isrlearn.exceptions",
@@ -46,7 +58,17 @@ _HOMES = {
     "plots": "isrlearn.plots",
     "subspace": "isrlearn.subspace",
 }
-_SUBMODULES = {"datasets", "diagnosis", "exceptions", "metrics", "moments", "plots", "subspace"}
+_SUBMODULES = {
+    "baselines",
+    "benchmark",
+    "datasets",
+    "diagnosis",
+    "exceptions",
+    "metrics",
+    "moments",
+    "plots",
+    "subspace",
+}
 
 __all__ = [
     "CellMoments",
@@ -61,6 +83,8 @@ __all__ = [
     "RankStep",
     "Subspace",
     "__version__",
+    "baselines",
+    "benchmark",
     "datasets",
     "diagnosis",
     "exceptions",

@@ -15,8 +15,15 @@ except ImportError:
     sys.exit("isrlearn: the command line needs the extra 'bench': pip install 'isrlearn[bench]'")
 
 from isrlearn import __version__
-
-USAGE_ERROR = 2
+from isrlearn._cli_bench import bench
+from isrlearn._cli_support import (
+    INTERRUPTED,
+    USAGE_ERROR,
+    Interrupted,
+    UserError,
+    make_folder,
+    may_write,
+)
 
 _LEGEND = """\
 Label: digit 5 or more. The colour agrees with it in 9 of 10 training rows and
@@ -36,10 +43,7 @@ app = App(
     ),
     version=__version__,
 )
-
-
-class UserError(Exception):
-    """A mistake of the user: one line on standard error, exit code 2."""
+app.command(bench)
 
 
 def _seed(type_: Any, tokens: Sequence[Token]) -> int:
@@ -73,13 +77,13 @@ def demo(
     seed
         Seed of the split, the label noise and the colours.
     """
-    picture = _may_write(out / "before-after.png", force)
+    picture = may_write(out / "before-after.png", force)
     console = Console()
     with console.status("Loading ..."):
         from isrlearn import demo as demonstration
     rows, test = _fit_with_progress(demonstration, seed, console)
     with console.status("Drawing ..."):
-        _make_folder(out)
+        make_folder(out)
         demonstration.save_picture(rows, test, picture)
     console.print(_table(rows))
     console.print(_LEGEND)
@@ -94,32 +98,11 @@ def main() -> NoReturn:
         message = " ".join(str(error).split())
         Console(stderr=True).print(f"isrlearn: {message}", soft_wrap=True, markup=False)
         sys.exit(USAGE_ERROR)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("isrlearn: interrupted; nothing half-written is left.")
-        sys.exit(130)
+    except (Interrupted, KeyboardInterrupt) as stop:
+        what = str(stop) or "nothing half-written is left."
+        Console(stderr=True).print(f"isrlearn: interrupted; {what}", soft_wrap=True, markup=False)
+        sys.exit(INTERRUPTED)
     sys.exit(0)
-
-
-def _may_write(path: Path, force: bool) -> Path:
-    """Return `path` if writing it would destroy nothing that the user did not give up."""
-    if path.exists() and not force:
-        raise UserError(f"{path} exists: name another folder with --out, or add --force.")
-    _nearest_folder(path.parent)
-    return path
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {folder} cannot be created: {error.strerror}.") from error
-
-
-def _nearest_folder(path: Path) -> None:
-    """Refuse a path that runs through a file."""
-    existing = next(p for p in (path, *path.absolute().parents) if p.exists())
-    if not existing.is_dir():
-        raise UserError(f"--out {path}: {existing} is a file; name a folder.")
 
 
 def _fit_with_progress(demonstration: Any, seed: int, console: Console) -> tuple[Any, Any]:

@@ -10,8 +10,10 @@ Examples
 
 __all__ = [
     "EmptyCellWarning",
+    "JobError",
     "SingleEnvironmentWarning",
     "SparseInputError",
+    "StoreError",
     "TinyCellWarning",
 ]
 
@@ -30,3 +32,11 @@ class TinyCellWarning(UserWarning):
 
 class SparseInputError(ValueError, TypeError):
     """X is sparse. scikit-learn calls that a TypeError, the rest of this library a ValueError."""
+
+
+class JobError(RuntimeError):
+    """A method failed in a benchmark; the message says which, where and why."""
+
+
+class StoreError(ValueError):
+    """A file cannot be used as a store of benchmark results."""

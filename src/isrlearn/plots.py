@@ -8,7 +8,7 @@ import numpy as np
 from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.metrics import GroupScores
 
-__all__ = ["plot_group_accuracies", "plot_reliance"]
+__all__ = ["plot_curve", "plot_group_accuracies", "plot_reliance"]
 
 _PALETTE = ("#3b6fb6", "#d98032", "#7a4fa3", "#2a8f5b", "#c8452e", "#4d4d4d")
 _MARKERS = ("o", "^", "s", "D", "v", "P")
@@ -88,4 +88,36 @@ def plot_group_accuracies(ax: Any, scores: Mapping[str, GroupScores]) -> Any:
     ax.set(ylabel="accuracy", ylim=(0, 1))
     ax.set_xticks(np.arange(len(names)), names)
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(scores))
+    return ax
+
+
+def plot_curve(
+    ax: Any,
+    x: Sequence[float],
+    middle: Sequence[float],
+    half: Sequence[float] | None = None,
+    **style: Any,
+) -> Any:
+    """Plot a line through means, with a band for their intervals.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        Where to draw.
+    x, middle : sequence of float
+        Places and means.
+    half : sequence of float, default=None
+        Half the width of each interval; None draws no band.
+    **style : dict
+        Of the line, as in ``Axes.plot``.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    (line,) = ax.plot(x, middle, **style)
+    if half is not None:
+        spread = np.nan_to_num(np.asarray(half, dtype=float))
+        low, high = np.asarray(middle) - spread, np.asarray(middle) + spread
+        ax.fill_between(x, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
     return ax

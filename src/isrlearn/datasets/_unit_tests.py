@@ -91,7 +91,9 @@ class LinearUnitTest:
         """Columns of R for the spurious features, (d, d_s)."""
         return self.R[:, self.d_c :]
 
-    def sample(self, n_per_environment: int, split: str = "train") -> EnvironmentRows:
+    def sample(
+        self, n_per_environment: int, split: str = "train", *, shuffled: bool | None = None
+    ) -> EnvironmentRows:
         """Draw rows.
 
         Parameters
@@ -99,7 +101,10 @@ class LinearUnitTest:
         n_per_environment : int
             Rows per environment.
         split : {"train", "validation", "test"}, default="train"
-            In the test split the spurious features are shuffled within each environment.
+            Each has a stream of random numbers of its own.
+        shuffled : bool, default=None
+            Whether the spurious features are shuffled within each environment, which cuts them off
+            from the target; None: in the test split only. An oracle is trained on such rows.
 
         Returns
         -------
@@ -108,12 +113,13 @@ class LinearUnitTest:
         """
         if split not in SPLITS:
             raise ValueError(f"split={split!r} must be one of {SPLITS}.")
+        shuffled = split == "test" if shuffled is None else shuffled
         random = self._stream(split)
         rows = {"1": self._rows_1, "2": self._rows_2, "3": self._rows_3}[self.example[0]]
         Z, y = [], []
         for e in range(self.n_environments):
             z_c, z_e, target = rows(e, n_per_environment, random)
-            if split == "test":
+            if shuffled:
                 z_e = random.permutation(z_e)
             Z.append(np.hstack([z_c, z_e]))
             y.append(target)

@@ -1,0 +1,57 @@
+"""What all commands share: mistakes of the user, and files that must not be overwritten."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """A mistake of the user: one line on standard error, exit code 2."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with a line about what is saved; exit code 130."""
+
+
+def say(text: str) -> None:
+    """Print text as it is: nothing is wrapped, coloured or taken for markup."""
+    Console().print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def mistakes_of_the_user() -> Iterator[None]:
+    """Turn errors that the library raises about its arguments into `UserError`."""
+    from isrlearn.exceptions import JobError
+
+    try:
+        yield
+    except (ValueError, JobError) as error:
+        raise UserError(str(error)) from error
+
+
+def may_write(path: Path, force: bool, *, option: str = "--out") -> Path:
+    """Return `path` if writing it would destroy nothing that the user did not give up."""
+    if path.exists() and not force:
+        raise UserError(f"{path} exists: name another with {option}, or add --force.")
+    _nearest_folder(path.parent, option)
+    return path
+
+
+def make_folder(folder: Path, *, option: str = "--out") -> None:
+    """Create a folder and those above it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{option} {folder} cannot be created: {error.strerror}.") from error
+
+
+def _nearest_folder(path: Path, option: str) -> None:
+    """Refuse a path that runs through a file."""
+    existing = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if not existing.is_dir():
+        raise UserError(f"{option} {path}: {existing} is a file; name a folder.")

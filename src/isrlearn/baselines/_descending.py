@@ -1,0 +1,114 @@
+"""Rivals that descend on an objective with a penalty: one trial of `fit_trials` each."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import Tags, check_random_state
+
+from isrlearn._typing import IntArray
+from isrlearn._validation import UNKNOWN, Rows, check_rows
+from isrlearn._warnings import warn_user
+from isrlearn.baselines._linear import LinearRival
+from isrlearn.baselines._trials import Trial, descend, starting_weights
+from isrlearn.exceptions import SingleEnvironmentWarning
+
+
+class DescendingRival(LinearRival):
+    """Full-batch descent on the objective that `recipe` names. Two classes."""
+
+    recipe: ClassVar[str]
+    strength: ClassVar[str | None] = None
+    """Name of the parameter that weighs the penalty, if there is one."""
+    largest_strength: ClassVar[float] = np.inf
+    needs_environments: ClassVar[bool] = True
+
+    learning_rate: float
+    weight_decay: float
+    n_steps: int
+    random_state: Any
+
+    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; float32 is computed in single precision.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        environments : array-like of shape (n_samples,), default=None
+            One label per row. Rows of unknown environment are left out where the objective needs
+            the environment. None: all rows are one environment.
+
+        Returns
+        -------
+        self
+        """
+        rows = check_rows(X, y, environments, estimator=self)
+        self._check(rows)
+        codes = self._codes(rows, environments is not None)
+        used = codes != UNKNOWN
+        start = starting_weights(check_random_state(self.random_state), rows.X.shape[1])
+        weights = descend(
+            self.recipe,
+            rows.X[used],
+            rows.class_codes[used] == 1,
+            codes[used],
+            [self._trial()],
+            start[None],
+            self.n_steps,
+        )
+        self.coef_, self.intercept_ = weights[:, :-1], weights[:, -1]
+        self.classes_, self.environments_ = rows.classes, rows.environments
+        return self
+
+    def _trial(self) -> Trial:
+        penalty = 0.0 if self.strength is None else getattr(self, self.strength)
+        return Trial(self.learning_rate, self.weight_decay, penalty)
+
+    def _codes(self, rows: Rows, given: bool) -> IntArray:
+        """Return the environment of each row that is used, -1 for the others."""
+        if not self.needs_environments:
+            return np.zeros(len(rows.y), np.intp)
+        if not given:
+            warn_user(
+                f"no environments were given to {type(self).__name__}: all rows are taken as one.",
+                SingleEnvironmentWarning,
+            )
+            return np.zeros(len(rows.y), np.intp)
+        if len(rows.environments) < 2:
+            raise ValueError(
+                f"environments has {len(rows.environments)} distinct value(s), but "
+                f"{type(self).__name__} compares at least 2. Give a label that varies, or leave "
+                "environments out."
+            )
+        return rows.environment_codes
+
+    def _check(self, rows: Rows) -> None:
+        if len(rows.classes) != 2:
+            raise ValueError(
+                f"Only binary classification is supported by {type(self).__name__}; y has "
+                f"{len(rows.classes)} class(es)."
+            )
+        check_number("learning_rate", self.learning_rate, 0)
+        check_number("weight_decay", self.weight_decay, 0)
+        check_number("n_steps", self.n_steps, 1, whole=True)
+        if self.strength is not None:
+            check_number(self.strength, getattr(self, self.strength), 0, self.largest_strength)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def check_number(
+    name: str, value: Any, least: float, largest: float = np.inf, *, whole: bool = False
+) -> None:
+    """Raise `ValueError` unless `value` is a number from `least` to `largest`."""
+    kind: Any = Integral if whole else Real
+    if not isinstance(value, kind) or not least <= value <= largest or value == np.inf:
+        what = "a whole number" if whole else "a number"
+        limits = f"of at least {least}" if largest == np.inf else f"from {least} to {largest}"
+        raise ValueError(f"{name}={value!r} must be {what} {limits}.")

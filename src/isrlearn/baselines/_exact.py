@@ -1,0 +1,171 @@
+"""Rivals that are solved exactly: ERM, and the oracle that knows what is spurious."""
+
+from typing import Any, Final, Self
+
+import numpy as np
+from scipy.linalg import null_space
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.multiclass import check_classification_targets
+
+from isrlearn._folding import fold
+from isrlearn._heads import LogisticHead
+from isrlearn._typing import Float64Array
+from isrlearn._validation import Rows, check_rows
+from isrlearn.baselines._linear import LinearRival
+
+SCALINGS: Final = {
+    None: lambda: None,
+    "standardised": StandardScaler,
+    "whitened": lambda: PCA(whiten=True),
+}
+MOST_ITERATIONS: Final = 5000
+
+
+class ERM(LinearRival):
+    """Logistic regression on all features, solved to its optimum: what most people do.
+
+    It sees features and labels of the training rows; environments are taken and not used.
+
+    Parameters
+    ----------
+    scaling : {None, "standardised", "whitened"}, default=None
+        What is done to the features first. The penalty of logistic regression falls on weights in
+        the units of the features; "standardised" makes these the standard deviation of each
+        feature, "whitened" that of each principal component.
+    C : float, default=1.0
+        Inverse strength of the penalty.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights in the coordinates of X.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Bias.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+
+    Examples
+    --------
+    >>> from isrlearn.baselines import ERM
+    >>> from isrlearn.datasets import LinearUnitTest
+    >>> problem = LinearUnitTest("2s", seed=0)
+    >>> X, y, environments = problem.sample(1000)
+    >>> test = problem.sample(1000, "test")
+    >>> plain = ERM().fit(X, y, environments=environments)
+    >>> whitened = ERM("whitened").fit(X, y, environments=environments)
+    >>> plain.score(test.X, test.y) < whitened.score(test.X, test.y)
+    True
+    """
+
+    def __init__(self, scaling: str | None = None, *, C: float = 1.0) -> None:
+        self.scaling = scaling
+        self.C = C
+
+    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        environments : array-like of shape (n_samples,), default=None
+            Checked, not used.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"scaling={self.scaling!r} must be one of {tuple(SCALINGS)}.")
+        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        check_classification_targets(rows.y)
+        head = LogisticRegression(C=self.C, max_iter=MOST_ITERATIONS)
+        model = make_pipeline(SCALINGS[self.scaling]() or "passthrough", head)
+        model.fit(rows.X, rows.y, logisticregression__sample_weight=rows.sample_weight)
+        self.coef_, self.intercept_ = fold(model)
+        self.classes_ = rows.classes
+        return self
+
+
+class Oracle(LinearRival):
+    """Logistic regression without the true spurious directions, which it is told.
+
+    No method can know them: this is the mark to compare with, not a rival.
+
+    Parameters
+    ----------
+    spurious_components : array-like of shape (n_spurious, n_features), default=None
+        Directions that span what is spurious; None removes nothing.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights in the coordinates of X; orthogonal to the spurious directions.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Bias.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+
+    Examples
+    --------
+    >>> from isrlearn.baselines import Oracle
+    >>> from isrlearn.datasets import LinearUnitTest
+    >>> problem = LinearUnitTest("3s", seed=0)
+    >>> X, y, environments = problem.sample(1000)
+    >>> model = Oracle(problem.B.T).fit(X, y, environments=environments)
+    >>> bool(abs(model.coef_ @ problem.B).max() < 1e-10)
+    True
+    """
+
+    def __init__(self, spurious_components: Any = None) -> None:
+        self.spurious_components = spurious_components
+
+    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        environments : array-like of shape (n_samples,), default=None
+            Checked, not used.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        check_classification_targets(rows.y)
+        kept = self._kept_directions(rows).astype(rows.X.dtype)
+        head = LogisticHead(max_iter=MOST_ITERATIONS)
+        head.fit(rows.X @ kept, rows.y, rows.sample_weight)
+        self.coef_, self.intercept_ = head.coef_ @ kept.T, head.intercept_
+        self.classes_ = rows.classes
+        return self
+
+    def _kept_directions(self, rows: Rows) -> Float64Array:
+        """Return an orthonormal basis, (d, d - r), of what is orthogonal to the spurious."""
+        d = rows.X.shape[1]
+        if self.spurious_components is None:
+            return np.eye(d)
+        spurious = np.atleast_2d(np.asarray(self.spurious_components, dtype=np.float64))
+        if spurious.ndim != 2 or spurious.shape[1] != d:
+            raise ValueError(
+                f"spurious_components has shape {spurious.shape}, but X has {d} features: give "
+                f"directions of shape (n_spurious, {d})."
+            )
+        kept = null_space(spurious)
+        if kept.shape[1] == 0:
+            raise ValueError("spurious_components spans every feature: nothing is left to fit on.")
+        return kept

@@ -1,0 +1,161 @@
+"""The figures: the paper's six panels, and the environments that each method needs."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from isrlearn import plots
+from isrlearn.benchmark.complexity import TOLERANCE
+from isrlearn.benchmark.methods import METHODS
+from isrlearn.benchmark.spec import FIGURE_EXAMPLES
+from isrlearn.benchmark.summary import published
+
+LARGEST_ERROR: Final = 0.6
+FORMATS: Final = (".png", ".svg", ".pdf")
+_ORACLE: Final[dict[str, Any]] = {"color": "0.75", "linewidth": 6, "marker": None, "zorder": 1}
+_STYLES: Final[dict[str, dict[str, Any]]] = {
+    "oracle": _ORACLE,
+    "oracle-adam": {**_ORACLE, "linewidth": 4, "color": "0.6"},
+    "isr": {"color": "#0072b2", "marker": "o", "linewidth": 2.2, "zorder": 4},
+    "isr-mean": {"color": "#56b4e9", "marker": "^"},
+    "isr-cov": {"color": "#009e73", "marker": "s"},
+    "erm": {"color": "#c49a00", "marker": "D"},
+    "erm-standardised": {"color": "#e69f00", "marker": "v"},
+    "erm-whitened": {"color": "#a65628", "marker": "P"},
+    "isr-mean-adam": {"color": "#2b6c99", "marker": "<"},
+    "isr-cov-adam": {"color": "#00664b", "marker": ">"},
+    "erm-adam": {"color": "#d62728", "marker": "X"},
+    "irmv1": {"color": "#cc79a7", "marker": "p"},
+    "iga": {"color": "#7a4fa3", "marker": "h"},
+    "and-mask": {"color": "#5c5c3d", "marker": "d"},
+    "vrex": {"color": "#17becf", "marker": "*"},
+}
+_OTHER_COLORS: Final = ("#e7298a", "#1b9e77", "#7570b3", "#666666")
+_PUBLISHED: Final = {"linestyle": "--", "linewidth": 1.1, "marker": None, "alpha": 0.9}
+_COMMON: Final = {"markersize": 4.5, "linewidth": 1.4, "markerfacecolor": "white"}
+
+
+def unit_test_figure(means: pd.DataFrame) -> Figure:
+    """Draw mean test errors against the number of environments, a panel for each example.
+
+    Parameters
+    ----------
+    means : DataFrame
+        As from `isrlearn.benchmark.summary.mean_errors`.
+
+    Returns
+    -------
+    Figure
+        Lines with bands are ours: the mean and its 95 % interval. Dashed lines are published.
+    """
+    figure = Figure(figsize=(15, 4.4), layout="constrained", dpi=150)
+    axes = figure.subplots(1, len(FIGURE_EXAMPLES), sharey=True)
+    known = published()
+    for ax, example in zip(axes, FIGURE_EXAMPLES, strict=True):
+        _draw_published(ax, known[known["example"] == example])
+        _draw_ours(ax, means[means["example"] == example], "n_environments", "error_test")
+        ax.set_title(f"Example {example}", fontsize=11)
+        ax.set(xlabel="number of environments", ylim=(0, LARGEST_ERROR), xlim=(1.8, 10.2))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.grid(alpha=0.25, linewidth=0.6)
+    axes[0].set_ylabel("mean test error")
+    _add_legend(figure, axes)
+    return figure
+
+
+def complexity_figure(least: pd.DataFrame) -> Figure:
+    """Draw the least number of environments that each method needs, against d_s.
+
+    Parameters
+    ----------
+    least : DataFrame
+        As from `isrlearn.benchmark.complexity.least_environments`.
+    """
+    examples = list(dict.fromkeys(least["example"]))
+    figure = Figure(figsize=(5.2 * len(examples), 4.6), layout="constrained", dpi=150)
+    axes = figure.subplots(1, len(examples), sharey=True, squeeze=False)[0]
+    most = int(least["most_environments"].max())
+    for ax, example in zip(axes, examples, strict=True):
+        mine = least[(least["example"] == example) & (least["method"] != "oracle")]
+        spurious = sorted(mine["d_s"].unique())
+        ax.plot(
+            spurious,
+            [d + 1 for d in spurious],
+            color="0.8",
+            linewidth=7,
+            zorder=0,
+            label="d_s + 1 (Theorem 1)",
+        )
+        for place, (label, rows) in enumerate(mine.groupby("label", sort=False)):
+            style = _style(rows["method"].iloc[0], place)
+            ax.plot(rows["d_s"], rows["needed"].fillna(most + 1), label=label, **style)
+        ax.axhspan(most + 0.5, most + 1.5, color="0.94", zorder=-1)
+        ax.text(spurious[0], most + 1.25, f"not with {most}", fontsize=8, va="center")
+        ax.set_title(_COMPLEXITY_TITLES.get(example, f"Example {example}"), fontsize=10)
+        ax.set(xlabel="spurious dimensions d_s", ylim=(1.5, most + 1.5))
+        ax.grid(alpha=0.25, linewidth=0.6)
+    axes[0].set_ylabel(f"least E within {TOLERANCE} of the oracle")
+    _add_legend(figure, axes)
+    return figure
+
+
+_COMPLEXITY_TITLES: Final = {
+    "3s'": "variances differ (Example 3s')",
+    "3s": "variances are equal (Example 3s)",
+}
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the file is there wholly or not at all.
+
+    Parameters
+    ----------
+    figure : Figure
+        What to write.
+    path : Path
+        A file that ends in .png, .svg or .pdf.
+    """
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        figure.savefig(unfinished, format=path.suffix.removeprefix("."))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _draw_ours(ax: Any, means: pd.DataFrame, x: str, y: str) -> None:
+    for place, (label, rows) in enumerate(means.groupby("label", sort=False)):
+        style = _style(rows["method"].iloc[0], place)
+        plots.plot_curve(ax, rows[x], rows[y], rows["half"], label=label, **style)
+
+
+def _draw_published(ax: Any, known: pd.DataFrame) -> None:
+    for method, rows in known.groupby("method", sort=False):
+        if method == "oracle-adam":
+            continue  # it lies on ours; the table compares them
+        style = {**_style(method, 0), **_PUBLISHED}
+        label = f"{METHODS[method].label.removesuffix(' (Adam)')}, published"
+        plots.plot_curve(ax, rows["n_environments"], rows["error_test"], label=label, **style)
+
+
+def _style(method: str, place: int) -> dict[str, Any]:
+    other = {"color": _OTHER_COLORS[place % len(_OTHER_COLORS)], "marker": "o"}
+    return {**_COMMON, **_STYLES.get(method, other)}
+
+
+def _add_legend(figure: Figure, axes: Any) -> None:
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        entries.update(dict(zip(labels, handles, strict=True)))
+    ours_first = sorted(entries, key=lambda label: label.endswith("published"))
+    figure.legend(
+        [entries[label] for label in ours_first],
+        ours_first,
+        loc="outside lower center",
+        ncols=6,
+        frameon=False,
+    )

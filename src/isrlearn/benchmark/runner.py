@@ -1,0 +1,108 @@
+"""Run what a grid asks for and a store does not have yet."""
+
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from isrlearn.benchmark.execution import JobResult, run_unit
+from isrlearn.benchmark.spec import Job
+from isrlearn.benchmark.store import Store
+
+
+def pending(jobs: Sequence[Job], store: Store) -> list[Job]:
+    """Return the jobs that the store does not have, in their order.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        The grid.
+    store : Store
+        What is done.
+    """
+    done = store.finished()
+    return [job for job in jobs if job.key not in done]
+
+
+def run(
+    jobs: Sequence[Job],
+    store: Store,
+    *,
+    n_jobs: int | None = None,
+    redo: bool = False,
+    on_done: Callable[[list[JobResult]], None] | None = None,
+) -> int:
+    """Run the jobs that are not in the store, and write each as soon as it is done.
+
+    Workers compute, this process alone writes. It may be stopped in any way at any moment: only
+    the jobs that were running are lost, and running it again goes on with the rest. Two runners
+    may share a store; a job that both have computed is kept once.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        The grid.
+    store : Store
+        Where results go; it must exist.
+    n_jobs : int, default=None
+        Number of workers; None: as joblib is configured, one worker by default.
+    redo : bool, default=False
+        Whether jobs that are done are run and written anew.
+    on_done : callable, default=None
+        Called with the results of each unit of work after they are written.
+
+    Returns
+    -------
+    int
+        Number of jobs that were written.
+    """
+    todo = list(jobs) if redo else pending(jobs, store)
+    work = _undone(units(todo), store, redo)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    written = 0
+    for results in parallel(delayed(run_unit)(unit) for unit in work):
+        written += store.add(results, replace=redo)
+        if on_done is not None:
+            on_done(results)
+    return written
+
+
+def units(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Group jobs into units of work: the exact methods of a problem together, others alone.
+
+    The exact ones take less time than drawing their rows; a method that descends takes so long
+    that nothing else should be lost with it.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        Jobs to group.
+    """
+    grouped = []
+    for _, same in groupby(_by_seed(jobs), key=lambda job: job.problem):
+        mine = list(same)
+        exact = [job for job in mine if job.steps == 0]
+        grouped += [exact] if exact else []
+        grouped += [[job] for job in mine if job.steps]
+    return grouped
+
+
+def _by_seed(jobs: Sequence[Job]) -> list[Job]:
+    # Seed by seed, so that early figures have all their points. Within a seed in an order of its
+    # own for each process, so that two runners on one store rarely take the same problem.
+    order = random.Random(os.getpid())
+    place: dict[Any, float] = {}
+    for job in jobs:
+        place.setdefault(job.problem, order.random())
+    return sorted(jobs, key=lambda job: (job.problem.seed, place[job.problem]))
+
+
+def _undone(work: Sequence[list[Job]], store: Store, redo: bool) -> Iterator[list[Job]]:
+    """Yield the units that no other runner has finished in the meantime."""
+    for unit in work:
+        left = unit if redo else [job for job in unit if not store.has(job.key)]
+        if left:
+            yield left

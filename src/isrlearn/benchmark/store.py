@@ -1,0 +1,215 @@
+"""Where results are kept: one SQLite file that can be stopped, resumed, grown and copied."""
+
+import json
+import os
+import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from isrlearn import __version__
+from isrlearn.benchmark.execution import JobResult
+from isrlearn.benchmark.spec import PROTOCOL, Job
+from isrlearn.exceptions import StoreError
+
+APPLICATION: Final = 0x49535242  # "ISRB": marks the file as ours
+MAGIC: Final = b"SQLite format 3\x00"
+WAIT_SECONDS: Final = 60.0
+SPEC_COLUMNS: Final = {
+    "example": "TEXT",
+    "method": "TEXT",
+    "n_environments": "INTEGER",
+    "seed": "INTEGER",
+    "d_c": "INTEGER",
+    "d_s": "INTEGER",
+    "rows": "INTEGER",
+    "constants": "TEXT",
+    "rule": "TEXT",
+    "trials": "INTEGER",
+    "steps": "INTEGER",
+}
+RESULT_COLUMNS: Final = {
+    "trial": "INTEGER",
+    "hyperparameters": "TEXT",
+    "error_train": "REAL",
+    "error_validation": "REAL",
+    "error_test": "REAL",
+    "error_test_worst": "REAL",
+    "seconds": "REAL",
+    "version": "TEXT",
+}
+COLUMNS: Final = tuple({**SPEC_COLUMNS, **RESULT_COLUMNS})
+
+
+@dataclass(frozen=True)
+class Store:
+    """A file of finished jobs, one row per job and trial.
+
+    A job is written in one transaction with all its trials: it is there wholly or not at all.
+    The journal is SQLite's rollback journal, not its write-ahead log: a commit per second needs no
+    log, and the one file can be copied at any time and lie on a network folder.
+
+    Parameters
+    ----------
+    path : Path
+        The file. `create` makes it, `check` says what is wrong with it.
+    """
+
+    path: Path
+
+    def create(self) -> "Store":
+        """Make the file if there is none; check it if there is one."""
+        if not self.path.exists():
+            self._make()
+        self.check()
+        return self
+
+    def check(self) -> "Store":
+        """Raise `StoreError` unless this is a whole store of this protocol."""
+        if not self.path.is_file():
+            raise StoreError(f"there is no store {self.path}: isrlearn bench run makes one.")
+        with self.path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise self._refusal("it is not an SQLite file")
+        with self._connection() as connection:
+            self._check_contents(connection)
+        return self
+
+    def finished(self) -> set[str]:
+        """Return the keys of all finished jobs."""
+        with self._connection() as connection:
+            return {key for (key,) in connection.execute("SELECT DISTINCT job FROM results")}
+
+    def has(self, key: str) -> bool:
+        """Return whether a job is finished."""
+        with self._connection() as connection:
+            return _has(connection, key)
+
+    def add(self, results: Iterable[JobResult], *, replace: bool = False) -> int:
+        """Write finished jobs, all or none; return how many were new.
+
+        Parameters
+        ----------
+        results : iterable of JobResult
+            Finished jobs.
+        replace : bool, default=False
+            Whether a job that is already there is written anew; otherwise it is left alone.
+        """
+        with self._connection() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")
+            return sum(_insert(connection, result, replace) for result in results)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return all rows in a fixed order, each as a dictionary."""
+        names = ", ".join(COLUMNS)
+        order = ", ".join([*SPEC_COLUMNS, "trial"])
+        with self._connection() as connection:
+            rows = connection.execute(f"SELECT {names} FROM results ORDER BY {order}")
+            return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+    def _make(self) -> None:
+        # Made aside and linked into place: no one ever sees half a store, and none is overwritten.
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
+        columns = ", ".join(f"{name} {kind}" for name, kind in _columns().items())
+        try:
+            connection = sqlite3.connect(unfinished)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {PROTOCOL}")
+            connection.execute(
+                f"CREATE TABLE results (job TEXT NOT NULL, {columns}, PRIMARY KEY (job, trial))"
+            )
+            connection.commit()
+            connection.close()
+            _put_in_place(unfinished, self.path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        # A connection per use: they must not be shared between threads or outlive a fork.
+        connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
+        except sqlite3.DatabaseError as error:
+            raise self._refusal(str(error)) from error
+        finally:
+            connection.close()
+
+    def _check_contents(self, connection: sqlite3.Connection) -> None:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION:
+            raise self._refusal("it is an SQLite file of another program")
+        (state,) = connection.execute("PRAGMA quick_check").fetchone()
+        if state != "ok":
+            raise self._refusal(f"it is damaged ({state})")
+        (protocol,) = connection.execute("PRAGMA user_version").fetchone()
+        if protocol != PROTOCOL:
+            raise self._refusal(f"it has protocol {protocol}, and this version writes {PROTOCOL}")
+
+    def _refusal(self, why: str) -> StoreError:
+        return StoreError(
+            f"{self.path} cannot be used as a store: {why}. It was left as it is; name another "
+            "file with --store, or restore this one from a copy."
+        )
+
+
+def _columns() -> dict[str, str]:
+    return {**SPEC_COLUMNS, **RESULT_COLUMNS}
+
+
+def _put_in_place(unfinished: Path, path: Path) -> None:
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        return  # another process was faster; its store is as good
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            unfinished.rename(path)
+
+
+def _insert(connection: sqlite3.Connection, result: JobResult, replace: bool) -> int:
+    key = result.job.key
+    if replace:
+        connection.execute("DELETE FROM results WHERE job = ?", (key,))
+    elif _has(connection, key):
+        return 0
+    marks = ", ".join("?" * (1 + len(COLUMNS)))
+    names = ", ".join(("job", *COLUMNS))
+    rows = [(key, *row.values()) for row in records_of(result)]
+    connection.executemany(f"INSERT INTO results ({names}) VALUES ({marks})", rows)
+    return 1
+
+
+def _has(connection: sqlite3.Connection, key: str) -> bool:
+    found = connection.execute("SELECT 1 FROM results WHERE job = ? LIMIT 1", (key,))
+    return found.fetchone() is not None
+
+
+def records_of(result: JobResult) -> list[dict[str, Any]]:
+    """Return the rows of a finished job, in the order of `COLUMNS`."""
+    spec = _spec_values(result.job)
+    rows = []
+    for trial in result.trials:
+        values = {
+            **spec,
+            "trial": trial.trial,
+            "hyperparameters": json.dumps(trial.hyperparameters, sort_keys=True),
+            "error_train": trial.error_train,
+            "error_validation": trial.error_validation,
+            "error_test": trial.error_test,
+            "error_test_worst": trial.error_test_worst,
+            "seconds": result.seconds,
+            "version": __version__,
+        }
+        rows.append({name: values[name] for name in COLUMNS})
+    return rows
+
+
+def _spec_values(job: Job) -> dict[str, Any]:
+    flat = job.as_dict()
+    return {name: flat[name] for name in SPEC_COLUMNS}
