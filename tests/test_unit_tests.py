@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from isrlearn import LogisticHead
 from isrlearn.datasets import LinearUnitTest
-from isrlearn.datasets._unit_tests import EXAMPLES
+from isrlearn.datasets._unit_tests import EXAMPLES, SPLITS
 
 
 def seed_of(random):
@@ -61,6 +61,75 @@ def test_moments_are_those_of_the_published_constants(random):
         )
 
 
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_shuffling_moves_the_cue_of_a_split_and_nothing_else(random, example):
+    problem = LinearUnitTest(example, 3, seed=seed_of(random))
+    for split in SPLITS:
+        default = problem.sample(60, split)
+        left, moved = (problem.sample(60, split, shuffled=s) for s in (False, True))
+        for a, b in zip(default, moved if split == "test" else left, strict=True):
+            np.testing.assert_array_equal(a, b)
+        # The stream is the same until the first environment is shuffled.
+        np.testing.assert_array_equal(left.y[:60], moved.y[:60])
+        before, after = ((rows.X @ problem.R)[:60] for rows in (left, moved))
+        np.testing.assert_allclose(before[:, :5], after[:, :5], atol=1e-10)
+        assert not np.allclose(before[:, 5:], after[:, 5:])
+        before, after = (z[z[:, 5].argsort(), 5:] for z in (before, after))
+        np.testing.assert_allclose(before, after, atol=1e-10)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_shuffled_cue_says_nothing_about_the_target(random, example):
+    problem, n = LinearUnitTest(example, 3, seed=seed_of(random)), 4000
+    cut, whole = problem.sample(n, shuffled=True), problem.sample(n, "test", shuffled=False)
+
+    def correlations(rows, e):
+        own = rows.environments == e
+        return np.abs(np.corrcoef((rows.X @ problem.R)[own, 5:].T, rows.y[own])[-1, :-1])
+
+    for e in range(3):
+        assert correlations(cut, e).max() < 6 / np.sqrt(n - 1)
+        one, other = (rows.y[rows.environments == e] for rows in (cut, whole))
+        for a, b in ((one, other), (one**2, other**2)):
+            error = np.sqrt((a.var() + b.var()) / n)
+            np.testing.assert_allclose(a.mean(), b.mean(), rtol=0, atol=6 * error)
+    if example[0] != "1":  # there the cue may be weak by chance
+        assert max(correlations(whole, e).max() for e in range(3)) > 0.3
+
+
+@pytest.mark.parametrize("example", ["1", "1s"])
+def test_second_moments_of_the_first_example_are_those_of_its_formula(random, example):
+    problem, n = LinearUnitTest(example, 4, 3, 4, seed=seed_of(random)), 20_000
+    x_to_y, y_to_z = problem.parameters["x_to_y"], problem.parameters["y_to_z"]
+    assert problem.parameters["spread"][:3].tolist() == [0.1, 1.5, 2.0]
+    X, y, e = problem.sample(n)
+    for k, spread in enumerate(problem.parameters["spread"]):
+        y_part = x_to_y.T @ x_to_y + np.eye(3)
+        x_z, x_t = x_to_y @ y_to_z, x_to_y.sum(axis=1)[:, None]
+        z_z, z_t = y_to_z.T @ y_part @ y_to_z, (y_to_z.T @ y_part).sum(axis=1)[:, None]
+        expected = spread**2 * np.block(
+            [[np.eye(3), x_z, x_t], [x_z.T, z_z, z_t], [x_t.T, z_t.T, y_part.sum()]]
+        )
+        expected[3:7, 3:7] += np.eye(4)
+        turn = np.eye(8)
+        turn[:7, :7] = problem.R
+        expected = turn @ expected @ turn.T
+        rows = np.column_stack([X, y])[e == k]
+        sizes = np.diag(expected)
+        error = np.sqrt((np.outer(sizes, sizes) + expected**2) / n)
+        assert (np.abs(rows.T @ rows / n - expected) < 6 * error).all()
+        assert (np.abs(rows.mean(axis=0)) < 6 * np.sqrt(sizes / n)).all()
+
+
+def test_weights_of_the_first_example_are_divided_by_the_dimension_they_lead_to(random):
+    parameters = LinearUnitTest("1", 3, 60, 90, seed=seed_of(random)).parameters
+    for name, shape in (("x_to_y", (60, 60)), ("y_to_z", (60, 90))):
+        scaled = parameters[name] * shape[1]
+        assert scaled.shape == shape
+        assert abs(scaled.mean()) < 6 / np.sqrt(scaled.size)
+        assert abs(scaled.std() - 1) < 6 / np.sqrt(2 * scaled.size)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -81,7 +150,7 @@ def test_wrong_problems_are_named(wrong, message):
 
 def test_units_and_mixing_change_no_prediction_of_the_head(random):
     X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(300)
-    G = random.normal(size=(10, 10)) * 10.0 ** random.uniform(-3, 3, 10)
+    G = np.linalg.qr(random.normal(size=(10, 10)))[0] * 10.0 ** random.uniform(-3, 3, 10)
     here, there = LogisticHead(tol=1e-8).fit(X, y), LogisticHead(tol=1e-8).fit(X @ G + 5, y)
     np.testing.assert_allclose(here.predict_proba(X), there.predict_proba(X @ G + 5), atol=1e-4)
 

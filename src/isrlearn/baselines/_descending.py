@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn._typing import IntArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
@@ -86,6 +87,7 @@ class DescendingRival(LinearRival):
         return rows.environment_codes
 
     def _check(self, rows: Rows) -> None:
+        check_classification_targets(rows.y)
         if len(rows.classes) != 2:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}; y has "
@@ -108,7 +110,8 @@ def check_number(
 ) -> None:
     """Raise `ValueError` unless `value` is a number from `least` to `largest`."""
     kind: Any = Integral if whole else Real
-    if not isinstance(value, kind) or not least <= value <= largest or value == np.inf:
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if not is_number or not least <= value <= largest or value == np.inf:
         what = "a whole number" if whole else "a number"
         limits = f"of at least {least}" if largest == np.inf else f"from {least} to {largest}"
         raise ValueError(f"{name}={value!r} must be {what} {limits}.")

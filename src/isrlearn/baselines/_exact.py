@@ -64,7 +64,7 @@ class ERM(LinearRival):
         self.scaling = scaling
         self.C = C
 
-    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -75,20 +75,18 @@ class ERM(LinearRival):
             Class labels.
         environments : array-like of shape (n_samples,), default=None
             Checked, not used.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
 
         Returns
         -------
         self
         """
-        if self.scaling not in SCALINGS:
+        if self.scaling not in list(SCALINGS):  # a list: any value can be asked for
             raise ValueError(f"scaling={self.scaling!r} must be one of {tuple(SCALINGS)}.")
-        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.y)
         head = LogisticRegression(C=self.C, max_iter=MOST_ITERATIONS)
         model = make_pipeline(SCALINGS[self.scaling]() or "passthrough", head)
-        model.fit(rows.X, rows.y, logisticregression__sample_weight=rows.sample_weight)
+        model.fit(rows.X, rows.y)
         self.coef_, self.intercept_ = fold(model)
         self.classes_ = rows.classes
         return self
@@ -127,7 +125,7 @@ class Oracle(LinearRival):
     def __init__(self, spurious_components: Any = None) -> None:
         self.spurious_components = spurious_components
 
-    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -138,18 +136,16 @@ class Oracle(LinearRival):
             Class labels.
         environments : array-like of shape (n_samples,), default=None
             Checked, not used.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
 
         Returns
         -------
         self
         """
-        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.y)
         kept = self._kept_directions(rows).astype(rows.X.dtype)
         head = LogisticHead(max_iter=MOST_ITERATIONS)
-        head.fit(rows.X @ kept, rows.y, rows.sample_weight)
+        head.fit(rows.X @ kept, rows.y)
         self.coef_, self.intercept_ = head.coef_ @ kept.T, head.intercept_
         self.classes_ = rows.classes
         return self

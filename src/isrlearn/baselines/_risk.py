@@ -39,7 +39,6 @@ class EnvironmentRisk:
             columns[:, positive[rows]].sum(axis=1, dtype=np.float64).astype(X.dtype)
             for columns, rows in zip(self._columns, places, strict=True)
         ]
-        self._sums = [c.sum(axis=1, dtype=np.float64).astype(X.dtype) for c in self._columns]
         self._shares = [np.empty((n_models, len(rows)), X.dtype) for rows in places]
         self._scratch = [np.empty((n_models, max(map(len, places))), X.dtype) for _ in range(2)]
         self.counts = np.array([len(rows) for rows in places])
@@ -92,14 +91,16 @@ class EnvironmentRisk:
             The same weights.
         """
         found = np.empty((len(self.counts), len(weights)), weights.dtype)
-        for e, shares in enumerate(self._shares):
-            logs = self._scratch[0][:, : self.counts[e]]
-            # A share that is rounded to 0 would cost infinitely much.
-            np.maximum(shares, np.finfo(shares.dtype).tiny, out=logs)
-            np.log(logs, out=logs)
-            # log(1 + exp(z)) - y z = (1 - y) z - log(share)
-            found[e] = weights @ (self._sums[e] - self._targets[e]) - logs.sum(axis=1)
-            found[e] /= self.counts[e]
+        for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
+            larger, values = (scratch[:, : self.counts[e]] for scratch in self._scratch)
+            np.matmul(weights, columns, out=values)
+            np.maximum(values, 0, out=values)
+            np.subtract(1, shares, out=larger)
+            np.maximum(shares, larger, out=larger)
+            np.log(larger, out=larger)
+            # log(1 + exp(z)) = max(z, 0) - log(max(share, 1 - share)): no infinity on either side
+            values -= larger
+            found[e] = (values.sum(axis=1) - weights @ self._targets[e]) / self.counts[e]
         return found
 
 

@@ -96,9 +96,15 @@ def published_trials(method: str, n_trials: int = PUBLISHED_TRIALS) -> list[Tria
     >>> [f"{trial.learning_rate:.4f}" for trial in published_trials("irmv1", 3)]
     ['0.0010', '0.0039', '0.0011']
     """
-    recipe = RECIPES[method]
+    recipe = _recipe(method)
     default = Trial(penalty=recipe.default_penalty)
     return [default, *(_drawn(recipe, FIRST_SEED + t) for t in range(1, n_trials))][:n_trials]
+
+
+def _recipe(method: str) -> Recipe:
+    if method not in RECIPES:
+        raise ValueError(f"method={method!r} must be one of {tuple(RECIPES)}.")
+    return RECIPES[method]
 
 
 def _drawn(recipe: Recipe, seed: int) -> Trial:
@@ -174,7 +180,7 @@ def descend(
     n_steps: int,
 ) -> FloatArray:
     """Train one model per trial from given weights; the arguments are those of `fit_trials`."""
-    recipe = RECIPES[method]
+    recipe = _recipe(method)
     rate, decay, penalty = (
         np.array([getattr(trial, name) for trial in trials], X.dtype)
         for name in ("learning_rate", "weight_decay", "penalty")

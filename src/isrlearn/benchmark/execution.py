@@ -1,7 +1,5 @@
 """Run jobs: draw the rows, fit, and measure the error on each split."""
 
-import multiprocessing
-import signal
 import time
 import traceback
 from collections.abc import Sequence
@@ -55,9 +53,6 @@ def run_unit(jobs: Sequence[Job]) -> list[JobResult]:
     -------
     list of JobResult
     """
-    if multiprocessing.parent_process() is not None:
-        # Ctrl-C reaches all processes of a terminal; the one that writes decides what to do.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
     splits = Splits(jobs[0].problem)
     with threadpool_limits(1):
         return [_run_or_explain(job, splits) for job in jobs]

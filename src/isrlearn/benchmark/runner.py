@@ -8,9 +8,10 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from isrlearn.benchmark.execution import JobResult, run_unit
+from isrlearn.benchmark.execution import JobResult
 from isrlearn.benchmark.spec import Job
 from isrlearn.benchmark.store import Store
+from isrlearn.benchmark.workers import run_unit_as_worker
 
 
 def pending(jobs: Sequence[Job], store: Store) -> list[Job]:
@@ -63,7 +64,8 @@ def run(
     work = _undone(units(todo), store, redo)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     written = 0
-    for results in parallel(delayed(run_unit)(unit) for unit in work):
+    tasks = (delayed(run_unit_as_worker)(unit, os.getpid()) for unit in work)
+    for results in parallel(tasks):
         written += store.add(results, replace=redo)
         if on_done is not None:
             on_done(results)

@@ -140,6 +140,8 @@ def grid(
     chosen = [method_named(name) for name in methods]
     examples, n_environments = tuple(examples), tuple(n_environments)
     _check(examples, n_environments, rule)
+    if min(d_s) < 1:
+        raise ValueError(f"d_s = {min(d_s)} must be at least 1.")
     return [
         _job(method, Problem(example, E, seed, d_s=spurious, rows=rows), rule, trials, steps)
         for seed in seeds
