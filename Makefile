@@ -6,6 +6,8 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+# Some tests compare with torch; a CPU build is enough. `make test TORCH=` does without it.
+TORCH ?= torch==2.13.0
 # The first interpreter that is new enough; override with `make demo PYTHON=/path/to/python`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -56,6 +58,7 @@ $(VENV)/.demo: $(VENV)/.core
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	@echo "[3/3] installing what the tests need (half a minute)"
+	@echo "[3/3] installing what the tests need (a minute)"
+	@test -z "$(TORCH)" || $(PIP) $(TORCH) || echo "no $(TORCH): tests that compare with torch are skipped"
 	@$(PIP) --editable ".[all]" --group test --group lint
 	@touch $@

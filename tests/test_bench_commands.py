@@ -1,10 +1,12 @@
 """``isrlearn bench`` as processes: stopped, killed, twice at once, and used wrongly."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -152,6 +154,20 @@ def test_a_class_in_the_current_folder_joins_the_run(tmp_path):
     code, _, err = bench(tmp_path, "run", *small, "--methods", "mine:Broken")
     assert code == 2 and err.count("\n") == 1
     assert "mine:Broken failed on Example 3" in err and "no idea" in err and "mine.py" in err
+
+
+def test_the_page_for_your_own_method_is_right(tmp_path):
+    page = Path(__file__).parents[1] / "docs" / "your-method.md"
+    own, script = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    assert len(own.strip().splitlines()) <= 21
+    (tmp_path / "my_module.py").write_text(own, encoding="utf-8")
+    few = ["--n-environments", "2", "--seeds", "1", "--examples", "3", "2s", "--jobs", "1"]
+    code, _, err = bench(tmp_path, "run", "--methods", "my_module:Stable", *few)
+    assert (code, err) == (0, "")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "Oracle" in done.stdout and done.stdout.count("\n") == 5, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def _run(jobs: list[Any], work: Work, redo: bool, console: Console) -> Any:
                 f"{len(seconds)} jobs were finished and are saved in {store.path}; the same "
                 f"command goes on with the other {len(missing) - len(seconds)}."
             ) from None
-    say(f"{len(seconds)} jobs done in {sum(seconds) / 60:.1f} processor-minutes.")
+    say(f"{len(seconds)} jobs done in {sum(seconds):.0f} seconds of processor time.")
     return store
 
 
