@@ -3,8 +3,8 @@
     python benchmarks/rivals.py
 
 Both train on the same rows (Example 3s, 5 environments of 10 000 rows, float32) with the same
-trials, on one thread, in turns. The torch side is written as one would write it well: all
-environments in one tensor, one backward pass per step for all of them, autograd for every
+trials, on one thread, one after the other. The torch side is written as one would write it well:
+all environments in one tensor, one backward pass per step for all of them, autograd for every
 derivative. Needs torch. Fewer steps than the published 10 000 are taken, as the cost of a step
 does not change; --steps 10000 takes them all.
 """

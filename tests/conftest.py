@@ -33,3 +33,11 @@ def random():
     seed = int(np.random.SeedSequence().generate_state(1)[0])
     print(f"seed {seed}")
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty store of benchmark results."""
+    from isrlearn.benchmark import Store
+
+    return Store(tmp_path / "store.sqlite").create()

@@ -1,14 +1,13 @@
 """``isrlearn bench``: thin commands over `isrlearn.benchmark`."""
 
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 from rich.console import Console
 
 from isrlearn._cli_support import (
@@ -17,11 +16,31 @@ from isrlearn._cli_support import (
     make_folder,
     may_write,
     mistakes_of_the_user,
+    progress,
     say,
 )
 
 STORE = Path("isrlearn-bench.sqlite")
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def _whole(type_: Any, tokens: Sequence[Token]) -> int:
+    value = tokens[0].value
+    if not value.isdecimal() or int(value) < 1:
+        option = (tokens[0].keyword or "").removeprefix("--")
+        raise UserError(f"--{option} {value} must be a whole number of at least 1.")
+    return int(value)
+
+
+def _wholes(type_: Any, tokens: Sequence[Token]) -> list[int]:
+    return [_whole(type_, [token]) for token in tokens]
+
+
 Several = Parameter(consume_multiple=True, negative="")
+Whole = Annotated[int | None, Parameter(converter=_whole)]
+Wholes = Annotated[
+    list[int] | None, Parameter(consume_multiple=True, negative="", converter=_wholes)
+]
 Flag = Parameter(negative="")
 
 bench = App(
@@ -42,12 +61,12 @@ class Work:
     ----------
     methods
         Out of oracle, isr, isr-mean, isr-cov, erm, erm-standardised, erm-whitened (exact);
-        oracle-adam, isr-mean-adam, isr-cov-adam, erm-adam, irmv1, iga, and-mask, vrex (as
-        published); or my_module:MyEstimator, a class of yours with fit and predict.
+        oracle-adam, isr-mean-adam, isr-cov-adam, erm-adam, irmv1, iga, and-mask (as published)
+        and vrex (in the same way); or my_module:MyEstimator, a class of yours with fit and predict.
     n_environments
         Numbers of environments, each at least 2.
     seeds
-        How many seeds: 0, 1, 2, ...
+        How many seeds; 5 means the seeds 0 to 4.
     trials
         Hyper-parameter trials of the published methods; 20 if left out.
     steps
@@ -59,19 +78,12 @@ class Work:
     """
 
     methods: Annotated[list[str] | None, Several] = None
-    n_environments: Annotated[list[int] | None, Several] = None
-    seeds: int | None = None
-    trials: int | None = None
-    steps: int | None = None
-    jobs: int | None = None
+    n_environments: Wholes = None
+    seeds: Whole = None
+    trials: Whole = None
+    steps: Whole = None
+    jobs: Whole = None
     store: Path = STORE
-
-    def check(self) -> None:
-        """Refuse numbers below one."""
-        for name in ("seeds", "trials", "steps", "jobs"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"--{name} {value} must be a whole number of at least 1.")
 
 
 @bench.command
@@ -103,9 +115,9 @@ def run(
     rule
         How trials are judged: training-domain, leave-one-environment-out or oracle.
     redo
-        Run anew what the store has already, as after a change of your own method.
+        Drop what the store has of these jobs and run them anew, as after a change of your own
+        method.
     """
-    work.check()
     console = Console()
     with console.status("Loading ..."):
         from isrlearn.benchmark import PROFILES, grid
@@ -121,7 +133,7 @@ def run(
             steps=work.steps,
         )
         _run(jobs, work, redo, console)
-    say(f"See it: isrlearn bench plot --store {work.store}")
+    say(f"See it: isrlearn bench plot --store {shlex.quote(str(work.store))}")
 
 
 @bench.command
@@ -242,7 +254,7 @@ def export(
 @bench.command
 def complexity(
     *,
-    d_s: Annotated[list[int] | None, Several] = None,
+    d_s: Wholes = None,
     out: Path = Path("environment-complexity.png"),
     force: Annotated[bool, Flag] = False,
     work: Work = Work(),  # noqa: B008 - frozen
@@ -265,7 +277,6 @@ def complexity(
     force
         Overwrite a picture that is already there.
     """
-    work.check()
     _picture_name(out, force)
     console = Console()
     with console.status("Loading ..."):
@@ -296,7 +307,7 @@ def _run(jobs: list[Any], work: Work, redo: bool, console: Console) -> Any:
     if not missing:
         return store
     seconds: list[float] = []
-    with _progress(missing, console) as advance:
+    with progress(missing, console) as advance:
 
         def on_done(results: list[Any]) -> None:
             seconds.extend(result.seconds for result in results)
@@ -305,61 +316,13 @@ def _run(jobs: list[Any], work: Work, redo: bool, console: Console) -> Any:
         try:
             run_jobs(jobs, store, n_jobs=work.jobs or os.cpu_count(), redo=redo, on_done=on_done)
         except KeyboardInterrupt:
+            again = "the same command without --redo" if redo else "the same command"
             raise Interrupted(
-                f"{len(seconds)} jobs were finished and are saved in {store.path}; the same "
-                f"command goes on with the other {len(missing) - len(seconds)}."
+                f"{len(seconds)} jobs were finished and are saved in {store.path}; {again} goes on "
+                f"with the other {len(missing) - len(seconds)}."
             ) from None
     say(f"{len(seconds)} jobs done in {sum(seconds):.0f} seconds of processor time.")
     return store
-
-
-@contextmanager
-def _progress(missing: list[Any], console: Console) -> Iterator[Any]:
-    """Yield a function that shows progress: a bar with time left, or lines where there is none."""
-    if not console.is_terminal:
-        yield _lines(missing)
-        return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.fields[jobs]} of " + f"{len(missing)} jobs"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=300) as bar:
-        task = bar.add_task("", total=sum(job.cost for job in missing), jobs=0)
-        done = 0
-
-        def advance(cost: float, n_jobs: int) -> None:
-            nonlocal done
-            done += n_jobs
-            bar.update(task, advance=cost, jobs=done)
-
-        yield advance
-
-
-def _lines(missing: list[Any]) -> Any:
-    """Return a function that says after each tenth how far it is and what is left."""
-    total, begin = sum(job.cost for job in missing), time.monotonic()
-    spent, done, tenth = 0.0, 0, 0
-
-    def advance(cost: float, n_jobs: int) -> None:
-        nonlocal spent, done, tenth
-        spent, done = spent + cost, done + n_jobs
-        if int(10 * spent / total) > tenth:
-            tenth = int(10 * spent / total)
-            left = (time.monotonic() - begin) * (total / spent - 1)
-            say(f"{done} of {len(missing)} jobs; about {left / 60:.1f} minutes left")
-
-    return advance
 
 
 def _means(store: Path) -> Any:
@@ -374,7 +337,7 @@ def _means(store: Path) -> Any:
 
 
 def _picture_name(out: Path, force: bool) -> Path:
-    if out.suffix not in (".png", ".svg", ".pdf"):
+    if out.suffix not in PICTURES:
         raise UserError(f"--out {out} must end in .png, .svg or .pdf.")
     return may_write(out, force)
 

@@ -1,8 +1,10 @@
 """What all commands share: mistakes of the user, and files that must not be overwritten."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -55,3 +57,52 @@ def _nearest_folder(path: Path, option: str) -> None:
     existing = next(p for p in (path, *path.absolute().parents) if p.exists())
     if not existing.is_dir():
         raise UserError(f"{option} {path}: {existing} is a file; name a folder.")
+
+
+@contextmanager
+def progress(missing: list[Any], console: Console) -> Iterator[Any]:
+    """Yield a function that shows progress: a bar with time left, or lines where there is none."""
+    if not console.is_terminal:
+        yield _lines(missing)
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.fields[jobs]} of " + f"{len(missing)} jobs"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=300) as bar:
+        task = bar.add_task("", total=sum(job.cost for job in missing), jobs=0)
+        done = 0
+
+        def advance(cost: float, n_jobs: int) -> None:
+            nonlocal done
+            done += n_jobs
+            bar.update(task, advance=cost, jobs=done)
+
+        yield advance
+
+
+def _lines(missing: list[Any]) -> Any:
+    """Return a function that says after each tenth how far it is and what is left."""
+    total, begin = sum(job.cost for job in missing), time.monotonic()
+    spent, done, tenth = 0.0, 0, 0
+
+    def advance(cost: float, n_jobs: int) -> None:
+        nonlocal spent, done, tenth
+        spent, done = spent + cost, done + n_jobs
+        if int(10 * spent / total) > tenth:
+            tenth = int(10 * spent / total)
+            left = (time.monotonic() - begin) * (total / spent - 1)
+            say(f"{done} of {len(missing)} jobs; about {left / 60:.1f} minutes left")
+
+    return advance

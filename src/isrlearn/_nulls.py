@@ -20,7 +20,7 @@ from isrlearn._conditioning import (
 from isrlearn._frame import Frame
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
-MOST_UNITS: Final = 3000  # of each class: so many can be permuted in little time
+MOST_UNITS: Final = 1500  # of each class: so many can be permuted in little time
 MOST_CODES: Final = 2**23  # entries of the matrix of codes at a time
 MOST_ROWS: Final = 2**13  # gathered at a time
 
@@ -75,7 +75,7 @@ def permuted(
     A row takes its weight along, relative to the usual weight of its cell: weights may depend on
     the features, and on class and environment by a factor.
 
-    Beyond 3000 rows of a class, rows are first put together by chance in units of equal size, and
+    Beyond 1500 rows of a class, rows are first put together by chance in units of equal size, and
     units are permuted: every cell still gets a random sample of its own size.
 
     Parameters
@@ -185,12 +185,15 @@ def _add_permuted(
     """Share out units to places by chance, once for each permutation, and add up their features."""
     present, codes = np.unique(cells, return_inverse=True)
     step = max(1, MOST_CODES // (len(cells) * len(present)))
+    total = features.sum(axis=0, dtype=np.float64)  # what one cell gets, the others leave
     for start in range(0, len(sums), step):
         n = min(step, len(sums) - start)
         shared_out = random.permuted(np.tile(codes, (n, 1)), axis=1)
-        one_hot = shared_out[:, None, :] == np.arange(len(present))[:, None]
+        one_hot = shared_out[:, None, :] == np.arange(1, len(present))[:, None]
         added = one_hot.reshape(-1, len(cells)).astype(np.float32) @ features
-        sums[start : start + n, present] += added.reshape(n, len(present), -1)
+        added = added.reshape(n, len(present) - 1, features.shape[1])
+        sums[start : start + n, present[1:]] += added
+        sums[start : start + n, present[0]] += total - added.sum(axis=1)
 
 
 def _evidence(sums: Float64Array, sizes: tuple[int, ...], cond: Conditioned) -> Evidence:

@@ -113,7 +113,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         self._check_parts()
         self._forget()
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
-        check_classification_targets(rows.y)
+        check_classification_targets(rows.classes)
         weights = self._head_weights(rows)
         self.isr_ = self._fresh_isr()._fit_rows(rows, environments is not None)
         self._fit_head(rows, weights)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 
 from isrlearn import plots
+from isrlearn._files import write_whole
 from isrlearn._predictors import ISRClassifier
 from isrlearn._transformers import ISR, ISRMean
 from isrlearn.datasets import EnvironmentRows, load_colored_digits
@@ -87,12 +88,7 @@ def save_picture(rows: list[DemoRow], test: EnvironmentRows, path: Path) -> None
     figure.legend(handles, names, loc="outside lower left", ncols=4, frameon=False, fontsize=9)
     plots.plot_group_accuracies(axes[2], {row.name: row.scores for row in (before, after)})
     axes[2].set_title("accuracy per group", fontsize=10, pad=26)
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        figure.savefig(unfinished, format="png")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, lambda unfinished: figure.savefig(unfinished, format="png"))
 
 
 def _models(seed: int) -> dict[str, ISRClassifier]:

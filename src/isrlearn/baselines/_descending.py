@@ -87,7 +87,7 @@ class DescendingRival(LinearRival):
         return rows.environment_codes
 
     def _check(self, rows: Rows) -> None:
-        check_classification_targets(rows.y)
+        check_classification_targets(rows.classes)
         if len(rows.classes) != 2:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}; y has "

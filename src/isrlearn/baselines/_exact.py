@@ -83,7 +83,7 @@ class ERM(LinearRival):
         if self.scaling not in list(SCALINGS):  # a list: any value can be asked for
             raise ValueError(f"scaling={self.scaling!r} must be one of {tuple(SCALINGS)}.")
         rows = check_rows(X, y, environments, estimator=self)
-        check_classification_targets(rows.y)
+        check_classification_targets(rows.classes)
         head = LogisticRegression(C=self.C, max_iter=MOST_ITERATIONS)
         model = make_pipeline(SCALINGS[self.scaling]() or "passthrough", head)
         model.fit(rows.X, rows.y)
@@ -142,7 +142,7 @@ class Oracle(LinearRival):
         self
         """
         rows = check_rows(X, y, environments, estimator=self)
-        check_classification_targets(rows.y)
+        check_classification_targets(rows.classes)
         kept = self._kept_directions(rows).astype(rows.X.dtype)
         head = LogisticHead(max_iter=MOST_ITERATIONS)
         head.fit(rows.X @ kept, rows.y)

@@ -264,7 +264,7 @@ class ANDMask(DescendingRival):
     Parameters
     ----------
     agreement : float, default=0.9
-        :math:`\tau`, from 0 to 1.
+        :math:`\tau`, from 0 to 1; at 1 no entry is ever kept.
     learning_rate : float, default=1e-3
         Length of a step.
     weight_decay : float, default=0.0

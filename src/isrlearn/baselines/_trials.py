@@ -165,6 +165,12 @@ def fit_trials(
     ndarray of shape (T, d + 1)
         Weights and, last, the bias of each model.
     """
+    X, positive = np.asarray(X), np.asarray(positive, dtype=bool)
+    if X.dtype.kind != "f":
+        X = X.astype(np.float64)
+    seen = np.unique(codes)
+    if not np.array_equal(seen, np.arange(len(seen))):
+        raise ValueError(f"codes must be 0, ..., E - 1, each at least once; they are {seen}.")
     sources = [np.random.RandomState(trial.seed) for trial in trials]
     start = np.array([starting_weights(source, X.shape[1]) for source in sources])
     return descend(method, X, positive, codes, trials, start, n_steps)

@@ -1,5 +1,6 @@
 """Run jobs: draw the rows, fit, and measure the error on each split."""
 
+import inspect
 import time
 import traceback
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import has_fit_parameter
+from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
 from isrlearn._typing import BoolArray, Float64Array, FloatArray, LabelArray
@@ -54,7 +55,8 @@ def run_unit(jobs: Sequence[Job]) -> list[JobResult]:
     list of JobResult
     """
     splits = Splits(jobs[0].problem)
-    with threadpool_limits(1):
+    # The rows are drawn here: nothing has to be looked for in them.
+    with threadpool_limits(1), config_context(assume_finite=True):
         return [_run_or_explain(job, splits) for job in jobs]
 
 
@@ -77,7 +79,7 @@ class Splits:
 def _run_or_explain(job: Job, splits: Splits) -> JobResult:
     try:
         return _run(job, splits)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         problem = job.problem
         raise JobError(
@@ -145,15 +147,18 @@ def _fit(method: Method, job: Job, rows: EnvironmentRows) -> Any:
 
 def _made(maker: Maker, job: Job, rows: EnvironmentRows) -> Any:
     estimator = maker(job.problem.unit_test(), len(np.unique(rows.environments)))
-    if not has_fit_parameter(estimator, "environments"):
-        return estimator.fit(rows.X, rows.y)
-    return estimator.fit(rows.X, rows.y, environments=rows.environments)
+    taken = inspect.signature(estimator.fit).parameters.values()
+    if any(p.name == "environments" or p.kind is p.VAR_KEYWORD for p in taken):
+        return estimator.fit(rows.X, rows.y, environments=rows.environments)
+    return estimator.fit(rows.X, rows.y)
 
 
 def _predicted(model: Any, X: Float64Array) -> LabelArray:
     labels = np.asarray(model.predict(X))
     if labels.shape != (len(X),):
         raise ValueError(f"predict returned shape {labels.shape} for {len(X)} rows.")
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"predict must return the labels of y, 0 and 1, not {labels[:3]!r} ...")
     return labels[None]
 
 

@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from isrlearn import plots
+from isrlearn._files import write_whole
 from isrlearn.benchmark.complexity import TOLERANCE
 from isrlearn.benchmark.methods import METHODS
 from isrlearn.benchmark.spec import FIGURE_EXAMPLES
 from isrlearn.benchmark.summary import published
 
 LARGEST_ERROR: Final = 0.6
-FORMATS: Final = (".png", ".svg", ".pdf")
 _ORACLE: Final[dict[str, Any]] = {"color": "0.75", "linewidth": 6, "marker": None, "zorder": 1}
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "oracle": _ORACLE,
@@ -53,12 +53,15 @@ def unit_test_figure(means: pd.DataFrame) -> Figure:
     """
     figure = Figure(figsize=(15, 4.4), layout="constrained", dpi=150)
     axes = figure.subplots(1, len(FIGURE_EXAMPLES), sharey=True)
-    known = published()
+    known, styles = published(), _styles(means)
+    most = max(10, means["n_environments"].max())
     for ax, example in zip(axes, FIGURE_EXAMPLES, strict=True):
         _draw_published(ax, known[known["example"] == example])
-        _draw_ours(ax, means[means["example"] == example], "n_environments", "error_test")
+        for label, rows in means[means["example"] == example].groupby("label", sort=False):
+            x, y, half = (rows[name] for name in ("n_environments", "error_test", "half"))
+            plots.plot_curve(ax, x, y, half, label=label, **styles[label])
         ax.set_title(f"Example {example}", fontsize=11)
-        ax.set(xlabel="number of environments", ylim=(0, LARGEST_ERROR), xlim=(1.8, 10.2))
+        ax.set(xlabel="number of environments", ylim=(0, LARGEST_ERROR), xlim=(1.8, most + 0.2))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.grid(alpha=0.25, linewidth=0.6)
     axes[0].set_ylabel("mean test error")
@@ -77,7 +80,7 @@ def complexity_figure(least: pd.DataFrame) -> Figure:
     examples = list(dict.fromkeys(least["example"]))
     figure = Figure(figsize=(5.2 * len(examples), 4.6), layout="constrained", dpi=150)
     axes = figure.subplots(1, len(examples), sharey=True, squeeze=False)[0]
-    most = int(least["most_environments"].max())
+    most, styles = int(least["most_environments"].max()), _styles(least)
     for ax, example in zip(axes, examples, strict=True):
         mine = least[(least["example"] == example) & (least["method"] != "oracle")]
         spurious = sorted(mine["d_s"].unique())
@@ -89,9 +92,8 @@ def complexity_figure(least: pd.DataFrame) -> Figure:
             zorder=0,
             label="d_s + 1 (Theorem 1)",
         )
-        for place, (label, rows) in enumerate(mine.groupby("label", sort=False)):
-            style = _style(rows["method"].iloc[0], place)
-            ax.plot(rows["d_s"], rows["needed"].fillna(most + 1), label=label, **style)
+        for label, rows in mine.groupby("label", sort=False):
+            ax.plot(rows["d_s"], rows["needed"].fillna(most + 1), label=label, **styles[label])
         ax.axhspan(most + 0.5, most + 1.5, color="0.94", zorder=-1)
         ax.text(spurious[0], most + 1.25, f"not with {most}", fontsize=8, va="center")
         ax.set_title(_COMPLEXITY_TITLES.get(example, f"Example {example}"), fontsize=10)
@@ -118,32 +120,32 @@ def save(figure: Figure, path: Path) -> None:
     path : Path
         A file that ends in .png, .svg or .pdf.
     """
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        figure.savefig(unfinished, format=path.suffix.removeprefix("."))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _draw_ours(ax: Any, means: pd.DataFrame, x: str, y: str) -> None:
-    for place, (label, rows) in enumerate(means.groupby("label", sort=False)):
-        style = _style(rows["method"].iloc[0], place)
-        plots.plot_curve(ax, rows[x], rows[y], rows["half"], label=label, **style)
+    kind = path.suffix.removeprefix(".")
+    write_whole(path, lambda unfinished: figure.savefig(unfinished, format=kind))
 
 
 def _draw_published(ax: Any, known: pd.DataFrame) -> None:
     for method, rows in known.groupby("method", sort=False):
         if method == "oracle-adam":
             continue  # it lies on ours; the table compares them
-        style = {**_style(method, 0), **_PUBLISHED}
+        style = {**_COMMON, **_STYLES[method], **_PUBLISHED}
         label = f"{METHODS[method].label.removesuffix(' (Adam)')}, published"
         plots.plot_curve(ax, rows["n_environments"], rows["error_test"], label=label, **style)
 
 
-def _style(method: str, place: int) -> dict[str, Any]:
-    other = {"color": _OTHER_COLORS[place % len(_OTHER_COLORS)], "marker": "o"}
-    return {**_COMMON, **_STYLES.get(method, other)}
+def _styles(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the style of each label, the same in all panels."""
+    methods = dict(zip(table["label"], table["method"], strict=True))
+    foreign = [label for label, method in methods.items() if method not in _STYLES]
+    styles = {}
+    for label, method in methods.items():
+        if label in foreign:
+            own = {"color": _OTHER_COLORS[foreign.index(label) % len(_OTHER_COLORS)], "marker": "o"}
+        else:
+            usual = label == METHODS[method].label
+            own = {**_STYLES[method], "linestyle": "-" if usual else "-."}
+        styles[label] = {**_COMMON, **own}
+    return styles
 
 
 def _add_legend(figure: Figure, axes: Any) -> None:

@@ -109,7 +109,7 @@ def method_named(name: str) -> Method:
             "class of your own."
         )
     estimator = _load(name)
-    return Method(name, name.partition(":")[2], lambda problem, E: estimator())
+    return Method(name, name, lambda problem, E: estimator())
 
 
 def _load(name: str) -> Any:
@@ -118,10 +118,10 @@ def _load(name: str) -> Any:
     sys.path.insert(0, here)
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever a module of the user's may do when it is imported
         raise ValueError(
-            f"method {name!r} cannot be loaded: {error}. Write my_module:MyEstimator, with "
-            "my_module.py in the current folder or installed."
+            f"method {name!r} cannot be loaded: {type(error).__name__}: {error}. Write "
+            "my_module:MyEstimator, with my_module.py in the current folder or installed."
         ) from error
     finally:
         sys.path.remove(here)

@@ -3,15 +3,18 @@
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from itertools import groupby
 from typing import Any
 
 from joblib import Parallel, delayed
 
 from isrlearn.benchmark.execution import JobResult
+from isrlearn.benchmark.methods import METHODS
 from isrlearn.benchmark.spec import Job
 from isrlearn.benchmark.store import Store
 from isrlearn.benchmark.workers import run_unit_as_worker
+from isrlearn.exceptions import JobError
 
 
 def pending(jobs: Sequence[Job], store: Store) -> list[Job]:
@@ -51,7 +54,7 @@ def run(
     n_jobs : int, default=None
         Number of workers; None: as joblib is configured, one worker by default.
     redo : bool, default=False
-        Whether jobs that are done are run and written anew.
+        Whether what the store has of these jobs is dropped first.
     on_done : callable, default=None
         Called with the results of each unit of work after they are written.
 
@@ -60,23 +63,30 @@ def run(
     int
         Number of jobs that were written.
     """
-    todo = list(jobs) if redo else pending(jobs, store)
-    work = _undone(units(todo), store, redo)
+    if redo:
+        store.forget(job.key for job in jobs)
+    work = _undone(units(pending(jobs, store)), store)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     written = 0
     tasks = (delayed(run_unit_as_worker)(unit, os.getpid()) for unit in work)
-    for results in parallel(tasks):
-        written += store.add(results, replace=redo)
-        if on_done is not None:
-            on_done(results)
+    try:
+        for results in parallel(tasks):
+            written += store.add(results)
+            if on_done is not None:
+                on_done(results)
+    except BrokenExecutor as error:
+        raise JobError(
+            "a worker process died, perhaps for want of memory; what was finished is saved. Fewer "
+            "--jobs take less memory."
+        ) from error
     return written
 
 
 def units(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Group jobs into units of work: the exact methods of a problem together, others alone.
+    """Group jobs into units of work: our exact methods on a problem together, others alone.
 
-    The exact ones take less time than drawing their rows; a method that descends takes so long
-    that nothing else should be lost with it.
+    The exact ones take about as long as drawing their rows. A method that descends takes so long,
+    and a user's may so well fail, that nothing else should be lost with it.
 
     Parameters
     ----------
@@ -86,9 +96,9 @@ def units(jobs: Sequence[Job]) -> list[list[Job]]:
     grouped = []
     for _, same in groupby(_by_seed(jobs), key=lambda job: job.problem):
         mine = list(same)
-        exact = [job for job in mine if job.steps == 0]
+        exact = [job for job in mine if job.steps == 0 and job.method in METHODS]
         grouped += [exact] if exact else []
-        grouped += [[job] for job in mine if job.steps]
+        grouped += [[job] for job in mine if job not in exact]
     return grouped
 
 
@@ -102,9 +112,9 @@ def _by_seed(jobs: Sequence[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: (job.problem.seed, place[job.problem]))
 
 
-def _undone(work: Sequence[list[Job]], store: Store, redo: bool) -> Iterator[list[Job]]:
+def _undone(work: Sequence[list[Job]], store: Store) -> Iterator[list[Job]]:
     """Yield the units that no other runner has finished in the meantime."""
     for unit in work:
-        left = unit if redo else [job for job in unit if not store.has(job.key)]
+        left = [job for job in unit if not store.has(job.key)]
         if left:
             yield left

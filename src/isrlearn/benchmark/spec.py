@@ -142,14 +142,15 @@ def grid(
     _check(examples, n_environments, rule)
     if min(d_s) < 1:
         raise ValueError(f"d_s = {min(d_s)} must be at least 1.")
-    return [
-        _job(method, Problem(example, E, seed, d_s=spurious, rows=rows), rule, trials, steps)
+    jobs = [
+        _job(method, Problem(example, E, int(seed), d_s=spurious, rows=rows), rule, trials, steps)
         for seed in seeds
         for example in examples
         for E in n_environments
         for spurious in d_s
         for method in chosen
     ]
+    return list(dict.fromkeys(jobs))
 
 
 def _job(method: Any, problem: Problem, rule: str, trials: int | None, steps: int | None) -> Job:
@@ -172,5 +173,6 @@ def _check(examples: tuple[Any, ...], n_environments: tuple[Any, ...], rule: str
     too_few = [E for E in n_environments if least > E]
     if too_few:
         raise ValueError(
-            f"{too_few[0]} environments are too few: the rule {rule} needs at least {least}."
+            f"{too_few[0]} environments are too few: the rule {rule} needs at least {least}; "
+            "choose others with --n-environments."
         )

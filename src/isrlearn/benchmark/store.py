@@ -5,7 +5,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,6 @@ from isrlearn.benchmark.spec import PROTOCOL, Job
 from isrlearn.exceptions import StoreError
 
 APPLICATION: Final = 0x49535242  # "ISRB": marks the file as ours
-MAGIC: Final = b"SQLite format 3\x00"
 WAIT_SECONDS: Final = 60.0
 SPEC_COLUMNS: Final = {
     "example": "TEXT",
@@ -41,7 +40,8 @@ RESULT_COLUMNS: Final = {
     "seconds": "REAL",
     "version": "TEXT",
 }
-COLUMNS: Final = tuple({**SPEC_COLUMNS, **RESULT_COLUMNS})
+_KINDS: Final = {**SPEC_COLUMNS, **RESULT_COLUMNS}
+COLUMNS: Final = tuple(_KINDS)
 
 
 @dataclass(frozen=True)
@@ -50,30 +50,38 @@ class Store:
 
     A job is written in one transaction with all its trials: it is there wholly or not at all.
     The journal is SQLite's rollback journal, not its write-ahead log: a commit per second needs no
-    log, and the one file can be copied at any time and lie on a network folder.
+    log, and between two commits there is one file and nothing beside it.
 
     Parameters
     ----------
-    path : Path
+    path : path-like
         The file. `create` makes it, `check` says what is wrong with it.
     """
 
     path: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+
     def create(self) -> "Store":
-        """Make the file if there is none; check it if there is one."""
-        if not self.path.exists():
+        """Make the file if there is none; check that it is a store that can be written."""
+        if not self.path.exists() and not self.path.is_symlink():
             self._make()
         self.check()
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
         return self
 
     def check(self) -> "Store":
         """Raise `StoreError` unless this is a whole store of this protocol."""
-        if not self.path.is_file():
+        if self.path.is_dir():
+            raise StoreError(f"{self.path} is a folder: name a file with --store.")
+        if not self.path.exists():
             raise StoreError(f"there is no store {self.path}: isrlearn bench run makes one.")
-        with self.path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise self._refusal("it is not an SQLite file")
+        if self.path.stat().st_size == 0:
+            raise self._damaged("it is empty")
+        # Not opened by hand: closing a file drops the locks that SQLite has on it in this process.
         with self._connection() as connection:
             self._check_contents(connection)
         return self
@@ -88,19 +96,28 @@ class Store:
         with self._connection() as connection:
             return _has(connection, key)
 
-    def add(self, results: Iterable[JobResult], *, replace: bool = False) -> int:
-        """Write finished jobs, all or none; return how many were new.
+    def add(self, results: Iterable[JobResult]) -> int:
+        """Write finished jobs, all or none, and leave alone what is there; return how many are new.
 
         Parameters
         ----------
         results : iterable of JobResult
             Finished jobs.
-        replace : bool, default=False
-            Whether a job that is already there is written anew; otherwise it is left alone.
         """
-        with self._connection() as connection, connection:
-            connection.execute("BEGIN IMMEDIATE")
-            return sum(_insert(connection, result, replace) for result in results)
+        with self._transaction() as connection:
+            return sum(_insert(connection, result) for result in results)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Drop jobs, all or none.
+
+        Parameters
+        ----------
+        keys : iterable of str
+            Keys of the jobs.
+        """
+        with self._transaction() as connection:
+            dropped = [(key,) for key in keys]
+            connection.executemany("DELETE FROM results WHERE job = ?", dropped)
 
     def records(self) -> list[dict[str, Any]]:
         """Return all rows in a fixed order, each as a dictionary."""
@@ -114,52 +131,65 @@ class Store:
         # Made aside and linked into place: no one ever sees half a store, and none is overwritten.
         self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
-        columns = ", ".join(f"{name} {kind}" for name, kind in _columns().items())
+        columns = ", ".join(f"{name} {kind}" for name, kind in _KINDS.items())
         try:
-            connection = sqlite3.connect(unfinished)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {PROTOCOL}")
-            connection.execute(
-                f"CREATE TABLE results (job TEXT NOT NULL, {columns}, PRIMARY KEY (job, trial))"
-            )
-            connection.commit()
-            connection.close()
+            with closing(sqlite3.connect(unfinished)) as connection:
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {PROTOCOL}")
+                connection.execute(
+                    f"CREATE TABLE results (job TEXT NOT NULL, {columns}, PRIMARY KEY (job, trial))"
+                )
+                connection.commit()
             _put_in_place(unfinished, self.path)
+        except sqlite3.Error as error:
+            raise StoreError(f"--store {self.path} cannot be made: {error}.") from error
         finally:
             unfinished.unlink(missing_ok=True)
 
     @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._connection() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+
+    @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         # A connection per use: they must not be shared between threads or outlive a fork.
-        connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None)
+        address = f"{self.path.absolute().as_uri()}?mode=rw"  # never makes a file
+        connection = None
         try:
+            connection = sqlite3.connect(
+                address, uri=True, timeout=WAIT_SECONDS, isolation_level=None
+            )
             connection.execute("PRAGMA synchronous = FULL")
             yield connection
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"{self.path} cannot be used now: {error}. What it has is safe; look at the "
+                "folder, its rights and the space on the disk."
+            ) from error
         except sqlite3.DatabaseError as error:
-            raise self._refusal(str(error)) from error
+            raise self._damaged(str(error)) from error
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
 
     def _check_contents(self, connection: sqlite3.Connection) -> None:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         if application != APPLICATION:
-            raise self._refusal("it is an SQLite file of another program")
+            raise self._damaged("it is an SQLite file of another program")
         (state,) = connection.execute("PRAGMA quick_check").fetchone()
         if state != "ok":
-            raise self._refusal(f"it is damaged ({state})")
+            raise self._damaged(f"it is damaged ({state})")
         (protocol,) = connection.execute("PRAGMA user_version").fetchone()
         if protocol != PROTOCOL:
-            raise self._refusal(f"it has protocol {protocol}, and this version writes {PROTOCOL}")
+            raise self._damaged(f"it has protocol {protocol}, and this version writes {PROTOCOL}")
 
-    def _refusal(self, why: str) -> StoreError:
+    def _damaged(self, why: str) -> StoreError:
         return StoreError(
             f"{self.path} cannot be used as a store: {why}. It was left as it is; name another "
             "file with --store, or restore this one from a copy."
         )
-
-
-def _columns() -> dict[str, str]:
-    return {**SPEC_COLUMNS, **RESULT_COLUMNS}
 
 
 def _put_in_place(unfinished: Path, path: Path) -> None:
@@ -167,16 +197,14 @@ def _put_in_place(unfinished: Path, path: Path) -> None:
         os.link(unfinished, path)
     except FileExistsError:
         return  # another process was faster; its store is as good
-    except OSError:  # a file system without hard links
-        if not path.exists():
-            unfinished.rename(path)
+    except OSError:  # a file system without hard links: no rename, which could overwrite
+        with path.open("xb") as file:
+            file.write(unfinished.read_bytes())
 
 
-def _insert(connection: sqlite3.Connection, result: JobResult, replace: bool) -> int:
+def _insert(connection: sqlite3.Connection, result: JobResult) -> int:
     key = result.job.key
-    if replace:
-        connection.execute("DELETE FROM results WHERE job = ?", (key,))
-    elif _has(connection, key):
+    if _has(connection, key):
         return 0
     marks = ", ".join("?" * (1 + len(COLUMNS)))
     names = ", ".join(("job", *COLUMNS))

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from isrlearn.benchmark.methods import METHODS
+from isrlearn._files import write_whole
+from isrlearn.benchmark.methods import METHODS, Method
 from isrlearn.benchmark.spec import FIGURE_EXAMPLES, Job
 from isrlearn.benchmark.store import COLUMNS, SPEC_COLUMNS, Store
 
@@ -52,7 +53,7 @@ def of_jobs(rows: pd.DataFrame, jobs: Iterable[Job]) -> pd.DataFrame:
     jobs : iterable of Job
         Jobs.
     """
-    wanted = pd.DataFrame.from_records([job.as_dict() for job in jobs])
+    wanted = pd.DataFrame.from_records([job.as_dict() for job in jobs]).drop_duplicates()
     return rows.merge(wanted, on=list(SPEC_COLUMNS))
 
 
@@ -108,7 +109,7 @@ def label_of(setting: dict[str, Any]) -> str:
     """
     method = METHODS.get(setting["method"])
     if method is None:
-        return str(setting["method"].partition(":")[2])
+        method = Method(setting["method"], setting["method"])
     unusual = [
         f"{setting[name]} {name}"
         for name, usual in (("trials", method.n_trials), ("steps", method.n_steps))
@@ -130,8 +131,8 @@ def wide_table(means: pd.DataFrame, example: str) -> pd.DataFrame:
         Which example.
     """
     mine = means[means["example"] == example]
-    table = mine.pivot_table("error_test", "label", "n_environments", sort=False)
-    return table[sorted(table.columns)]
+    table = mine.pivot(index="label", columns="n_environments", values="error_test")
+    return table.loc[list(dict.fromkeys(mine["label"])), sorted(table.columns)]
 
 
 def published() -> pd.DataFrame:
@@ -159,22 +160,24 @@ def agreement(means: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         `difference`, its standard error `se_difference` from both samples of seeds, and how many
-        of these it is: `distance`.
+        of these it is: `distance`, NaN with a single seed. The published part of the standard
+        error is an upper bound: the published standard deviation is the mean of those of the
+        environments, not that of their mean.
     """
     usual = [row["label"] == _usual_label(row["method"]) for row in means.to_dict("records")]
     keys = ["example", "method", "n_environments"]
     both = means[usual].merge(_published_with_oracle(), on=keys, suffixes=("", "_published"))
     both["difference"] = both["error_test"] - both["error_test_published"]
-    variance = both["std"].fillna(0) ** 2 / both["n_seeds"]
-    both["se_difference"] = np.sqrt(variance + both["std_published"] ** 2 / PUBLISHED_SEEDS)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        both["distance"] = (both["difference"].abs() / both["se_difference"]).fillna(0.0)
+    variance = both["std"] ** 2 / both["n_seeds"] + both["std_published"] ** 2 / PUBLISHED_SEEDS
+    both["se_difference"] = np.sqrt(variance)
+    equal = both["difference"] == 0
+    both["distance"] = (both["difference"].abs() / both["se_difference"]).mask(equal, 0.0)
     return both
 
 
 def write_csv(rows: pd.DataFrame, path: Path) -> None:
     """Write rows as comma-separated values, wholly or not at all."""
-    _write(path, lambda target: rows.to_csv(target, index=False))
+    write_whole(path, lambda target: rows.to_csv(target, index=False))
 
 
 def write_parquet(rows: pd.DataFrame, path: Path) -> None:
@@ -183,16 +186,7 @@ def write_parquet(rows: pd.DataFrame, path: Path) -> None:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise ValueError("Parquet needs the extra 'io': pip install 'isrlearn[io]'.") from error
-    _write(path, lambda target: rows.to_parquet(target, index=False))
-
-
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        write(unfinished)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, lambda target: rows.to_parquet(target, index=False))
 
 
 def _usual_label(name: str) -> str | None:

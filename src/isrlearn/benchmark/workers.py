@@ -15,7 +15,7 @@ _WATCH: Final = "isrlearn-watch-parent"
 
 
 def run_unit_as_worker(jobs: Sequence[Job], runner: int) -> list[JobResult]:
-    """Run jobs; if this is not the process of the runner, behave as its worker.
+    """Run jobs; if this is a child of the runner, live and die with it.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ def run_unit_as_worker(jobs: Sequence[Job], runner: int) -> list[JobResult]:
     -------
     list of JobResult
     """
-    if os.getpid() != runner:
-        _obey()
+    if os.getppid() == runner:  # not on a cluster, whose workers are no children of the runner
+        _obey(runner)
     return run_unit(jobs)
 
 
-def _obey() -> None:
+def _obey(runner: int) -> None:
     if threading.current_thread() is threading.main_thread():
         # Ctrl-C reaches all processes of a terminal; the runner decides what to do about it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if all(thread.name != _WATCH for thread in threading.enumerate()):
-        watch = threading.Thread(target=_end_with, args=(os.getppid(),), name=_WATCH, daemon=True)
+        watch = threading.Thread(target=_end_with, args=(runner,), name=_WATCH, daemon=True)
         watch.start()
 
 
