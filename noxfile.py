@@ -16,7 +16,9 @@ def tests(session: nox.Session) -> None:
 def oldest(session: nox.Session) -> None:
     """The oldest supported versions of what the core depends on."""
     session.install(".[all]", *nox.project.dependency_groups(PYPROJECT, "test"))
-    session.install("numpy==1.26.*", "scipy==1.11.*", "scikit-learn==1.6.*", "pandas==2.2.*")
+    session.install(
+        "numpy==1.26.*", "scipy==1.11.*", "scikit-learn==1.6.*", "pandas==2.2.*", "pyarrow==15.*"
+    )
     session.run("pytest", "-n", "auto", "-q", *session.posargs)
 
 

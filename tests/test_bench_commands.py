@@ -128,7 +128,7 @@ def test_a_table_a_figure_and_an_export_come_out_of_a_store(tmp_path):
     assert "<svg" in (tmp_path / "deep" / "figure.svg").read_text(encoding="utf-8")
     code, _, err = bench(tmp_path, "plot", "--out", "deep/figure.svg")
     assert code == 2 and "--force" in err
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", exc_type=ImportError)
     code, out, _ = bench(tmp_path, "export", "--csv", "a.csv", "--parquet", "a.parquet")
     assert code == 0
     texts = {"example": str, "hyperparameters": str}

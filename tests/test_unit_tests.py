@@ -145,6 +145,19 @@ def test_wrong_problems_are_named(wrong, message):
         LinearUnitTest("2").sample(5, "both")
 
 
+@pytest.mark.parametrize("example", ["3", "3s", "3'", "3s'"])
+def test_classes_of_example_3_are_balanced_as_published_or_drawn_as_in_the_paper(random, example):
+    seed = seed_of(random)
+    for split in SPLITS:
+        _, y, e = LinearUnitTest(example, 3, seed=seed).sample(1000, split)
+        assert [y[e == k].sum() for k in range(3)] == [500] * 3
+    _, y, e = LinearUnitTest(example, 3, seed=seed).sample(7)
+    assert {int(y[e == k].sum()) for k in range(3)} == {3}
+    coin = LinearUnitTest(example, 20, seed=seed, constants="paper").sample(1000)
+    heads = np.array([coin.y[coin.environments == k].sum() for k in range(20)])
+    assert 5 < heads.std() < 40 and abs(heads.mean() - 500) < 25  # binomial: 15.8
+
+
 # --- the default head
 
 
