@@ -86,7 +86,7 @@ def test_a_truncated_store_is_refused_wherever_it_is_cut(tmp_path, random):
     content = whole.path.read_bytes()
     (tmp_path / "cut").mkdir()
     path = tmp_path / "cut" / "store.sqlite"
-    for length in random.integers(1, len(content), 12):
+    for length in [len(content) - 1, *random.integers(1, len(content), 12)]:
         path.write_bytes(content[:length])
         refused(path, "cannot be used as a store")
 

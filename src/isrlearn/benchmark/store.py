@@ -180,7 +180,12 @@ class Store:
             raise self._damaged("it is an SQLite file of another program")
         (state,) = connection.execute("PRAGMA quick_check").fetchone()
         if state != "ok":
-            raise self._damaged(f"it is damaged ({state})")
+            raise self._damaged(f"it is damaged ({' '.join(state.split())})")
+        # SQLite takes a last page that is cut short for one that ends in zeros.
+        (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        if self.path.stat().st_size < n_pages * page_size:
+            raise self._damaged("its end is missing")
         (protocol,) = connection.execute("PRAGMA user_version").fetchone()
         if protocol != PROTOCOL:
             raise self._damaged(f"it has protocol {protocol}, and this version writes {PROTOCOL}")
