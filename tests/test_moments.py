@@ -181,3 +181,12 @@ def test_moments_read_back_are_their_own(random):
     before = m.means.copy()
     CellMoments.from_arrays(m.to_arrays()).update(X + 5, y, e)
     np.testing.assert_array_equal(m.means, before)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 64 * 64 - 1, 64 * 64, 64 * 64 + 1, 5000])
+@pytest.mark.parametrize("d", [1, 7, 64, 65])
+def test_the_largest_values_are_those_of_every_row(random, n, d):
+    X = random.normal(size=(n, d))
+    X[random.integers(n), random.integers(d)] = -9.0
+    for block in (X, X[:, ::-1], np.asfortranarray(X), X.astype(np.float32)):
+        np.testing.assert_array_equal(_blocks.largest_values(block), np.abs(block).max(axis=0))
