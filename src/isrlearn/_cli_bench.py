@@ -264,7 +264,7 @@ def complexity(
     Sweeps d_s and E on the paper's Gaussian model, once with variances that differ between
     environments (3s') and once with equal ones (3s), and draws the least E from which on a method
     stays within 0.01 of the oracle. Theorem 1 says d_s + 1 for ISR-Mean, Theorem 2 says 2 for
-    ISR-Cov where variances differ. The whole sweep takes some 15 minutes on two cores.
+    ISR-Cov where variances differ. The whole sweep takes some 8 minutes on two cores.
 
     Example: isrlearn bench complexity --d-s 1 2 3 --n-environments 2 3 4 5 --seeds 3
 
