@@ -41,7 +41,14 @@ class Results:
 
     def excess(self, example: str, method: str, E: int) -> float:
         """Return by how much a method of ours is worse than the oracle."""
-        return self.ours[example, method, E] - self.ours[example, "oracle", E]
+        cells = [(example, name, E) for name in (method, "oracle")]
+        missing = [cell for cell in cells if cell not in self.ours]
+        if missing:
+            raise SystemExit(
+                f"the store lacks Example {example}, {missing[0][1]}, E = {E}: "
+                "isrlearn bench run --profile exact adds it."
+            )
+        return self.ours[cells[0]] - self.ours[cells[1]]
 
     def published_excess(self, example: str, method: str, E: int) -> float:
         """Return by how much a published method is worse than the published oracle."""

@@ -292,6 +292,24 @@ def test_predictions_agree_with_each_other(random, model):
     np.testing.assert_allclose(values, X @ model.coef_[0] + model.intercept_, rtol=1e-9, atol=1e-9)
 
 
+@every_method
+def test_one_class_among_rows_of_known_environment_is_refused(random, method):
+    X, y, codes = draw(random)
+    environments = np.where(y, np.nan, codes)
+    if RIVALS[method].needs_environments:
+        with pytest.raises(ValueError, match=f"{y.sum()} rows of unknown .* all of one class"):
+            RIVALS[method]().fit(X, y, environments=environments)
+
+
+def test_trials_refuse_labels_and_environments_that_do_not_fit(random):
+    X, y, codes = draw(random)
+    trials = published_trials("erm", 1)
+    with pytest.raises(ValueError, match="positive must be True or False"):
+        fit_trials("erm", X, np.where(y, 1, -1), codes, trials, 1)
+    with pytest.raises(ValueError, match="190 rows, positive 190 and codes 189"):
+        fit_trials("erm", X, y, codes[1:], trials, 1)
+
+
 @pytest.mark.parametrize("unknown", [None, np.nan])
 def test_rows_of_unknown_environment_are_used_only_where_none_is_needed(random, unknown):
     X, y, e = draw(random)
@@ -365,8 +383,34 @@ def test_bad_parameters_are_named(random, model, named):
 
 def test_plain_erm_is_logistic_regression(random):
     X, y, _ = draw(random)
-    expected = LogisticRegression(C=0.1).fit(X, y)
-    np.testing.assert_allclose(ERM(C=0.1).fit(X, y).coef_, expected.coef_, rtol=1e-6, atol=1e-6)
+    expected = LogisticRegression(C=0.1, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(ERM(C=0.1).fit(X, y).coef_, expected.coef_, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("scaling", [None, "standardised", "whitened"])
+@pytest.mark.parametrize("n_features", [5, 30])
+def test_erm_is_solved_to_its_optimum(random, scaling, n_features):
+    # Far apart environments leave the loss flat: where a loose tolerance stops much too early.
+    X, y, codes = draw(random, (400, 500, 600), n_features)
+    X += 5 * random.normal(size=(3, n_features))[codes]
+    model = ERM(scaling, C=0.5).fit(X, y)
+    units = {None: np.eye(n_features), "standardised": np.diag(X.var(axis=0))}
+    penalty = units.get(scaling, np.cov(X, rowvar=False)) @ model.coef_[0] / (0.5 * len(X))
+    wrong = expit(model.decision_function(X)) - y
+    # Each entry of the gradient, in the units in which the penalty falls on the weights.
+    slope = X.T @ wrong / len(X) + penalty
+    assert np.abs(slope).max() < 2e-5 * np.abs(X).max()
+    assert abs(wrong.mean()) < 2e-5
+
+
+@pytest.mark.parametrize("scaling", ["standardised", "whitened"])
+def test_scaled_erm_is_blind_to_what_does_not_vary(random, scaling):
+    X, y, _ = draw(random)
+    more = np.column_stack([X, np.full(len(X), 3.0), X[:, 0] - 2 * X[:, 1]])
+    model = ERM(scaling).fit(more, y)
+    assert model.coef_[0, 5] == pytest.approx(0, abs=1e-8)
+    assert np.abs(model.coef_).max() < 1e3
+    assert (ERM(scaling).fit(np.ones((6, 2)), np.arange(6) % 2).coef_ == 0).all()
 
 
 @pytest.mark.parametrize("scaling", ["standardised", "whitened"])
@@ -378,8 +422,8 @@ def test_scaled_erm_does_not_depend_on_units_or_mixing(random, scaling):
         changed = X @ turn[0] * 10.0 ** random.uniform(-1, 1, 5) @ turn[1]
     here, there = (ERM(scaling, C=0.01).fit(rows, y) for rows in (X, changed))
     shares = here.predict_proba(X)
-    np.testing.assert_allclose(there.predict_proba(changed), shares, atol=0.005)
-    clear = np.abs(shares[:, 0] - 0.5) > 0.005
+    np.testing.assert_allclose(there.predict_proba(changed), shares, atol=2e-4)
+    clear = np.abs(shares[:, 0] - 0.5) > 2e-4
     np.testing.assert_array_equal(there.predict(changed)[clear], here.predict(X)[clear])
 
 
@@ -389,7 +433,7 @@ def test_oracle_is_blind_to_the_span_it_is_told(random):
     model = Oracle(spurious).fit(X, y)
     assert np.abs(model.coef_ @ spurious.T).max() < 1e-10 * np.abs(model.coef_).max()
     other = Oracle(np.linalg.qr(random.normal(size=(3, 3)))[0][:, :2] @ spurious).fit(X, y)
-    np.testing.assert_allclose(other.predict_proba(X), model.predict_proba(X), atol=0.005)
+    np.testing.assert_allclose(other.predict_proba(X), model.predict_proba(X), atol=2e-4)
 
 
 @pytest.mark.parametrize("shape", [(2, 4), (2, 6), (5, 2), (4,), (1, 2, 5), (6, 5)])

@@ -1,5 +1,7 @@
 """What is made of the rows of a store: trials, means, tables and figures."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,7 +108,8 @@ def test_the_distance_to_the_published_mean_is_in_standard_errors():
 def test_a_single_seed_has_no_distance():
     (row,) = agreement(mean_errors(made_rows([[0.4]], [[0.4]]))).to_dict("records")
     assert np.isnan(row["distance"])
-    assert "0 of 1 cells" in agreement_text(mean_errors(made_rows([[0.4]], [[0.4]])))
+    text = agreement_text(mean_errors(made_rows([[0.4]], [[0.4]])))
+    assert "0 of 0 cells" in text and "1 cells have one seed" in text
 
 
 def test_published_errors_are_there_for_every_cell():
@@ -140,6 +143,42 @@ def test_the_figure_has_six_panels_and_one_legend(store, tmp_path):
     assert "Example 3s': mean test error, 2 seeds" in error_tables(means)
     assert error_tables(means, markdown=True).count("|") > 20
     assert "Oracle" in count_table(frame_of(store))
+
+
+def test_a_column_of_one_digit_has_a_rule_that_markdown_reads():
+    text = agreement_text(mean_errors(made_rows([[0.4]] * 3, [[0.4]] * 3)), markdown=True)
+    marks = text.splitlines()[1].split("|")[1:-1]
+    assert all(re.fullmatch(r" -+:? ", mark) for mark in marks)
+
+
+def test_a_long_legend_stays_inside_and_variants_look_different():
+    rules = ("training-domain", "leave-one-environment-out", "oracle")
+    rows = pd.concat(
+        made_rows([[0.4]] * 2, [[0.4]] * 2, method=method, rule=rule, n_environments=E)
+        for method in ("irmv1", "iga", "and-mask", "erm-adam")
+        for rule in rules
+        for E in (3, 4)
+    )
+    figure = unit_test_figure(mean_errors(rows))
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+    looks = {
+        (line.get_color(), line.get_linestyle(), line.get_label())
+        for line in figure.axes[2].lines
+        if line.get_label().startswith("IRMv1") and not line.get_label().endswith("published")
+    }
+    assert len({(color, dashes) for color, dashes, _ in looks}) == len(looks) == 3
+
+
+def test_the_oracle_alone_has_a_figure_too():
+    rows = [
+        made_rows(
+            [[0]], [[0.1]], method="oracle", trials=1, steps=0, n_environments=E, example="3s"
+        )
+        for E in (2, 3)
+    ]
+    complexity_figure(least_environments(mean_errors(pd.concat(rows))))
 
 
 def test_the_least_number_of_environments_counts_from_the_last_failure():

@@ -41,7 +41,7 @@ def test_a_key_depends_on_every_field_and_on_nothing_else():
     job = Job(Problem("3s", 4, 7), "irmv1", "oracle", 20, 10_000)
     again = Job(Problem(seed=7, n_environments=4, example="3s"), "irmv1", "oracle", 20, 10_000)
     # Stores that exist were filled under these keys: another hash would compute all anew.
-    assert job.key == again.key == "835d10fe03f1ad493eb9e612539d5325"
+    assert job.key == again.key == "cfb4a3050a05d233d4a9e132edefac43"
     changed = [replace(job, **{f: v}) for f, v in (("method", "iga"), ("rule", "x"))]
     changed += [replace(job, trials=19), replace(job, steps=9)]
     for name, value in (
@@ -67,6 +67,8 @@ def test_a_key_depends_on_every_field_and_on_nothing_else():
         ({"n_environments": [1]}, "at least 2"),
         ({"n_environments": [2], "rule": "leave-one-environment-out"}, "at least 3"),
         ({"rule": "test"}, "'test'.*one of training-domain"),
+        ({"methods": ["irmv1"], "trials": -1}, "trials=-1 must be a whole number of at least 1"),
+        ({"d_s": [3, 0]}, "d_s=0 must be a whole number of at least 1"),
     ],
 )
 def test_a_bad_grid_says_what_would_be_right(arguments, words):
@@ -172,6 +174,17 @@ class TakesAnything(Constant):
         return np.full(len(X), "environments" in self.given)
 
 
+class Clumsy(Constant):
+    """Changes in place what it gets, and returns nothing."""
+
+    def fit(self, X, y):
+        X[:], y[:] = 0, 1 - y
+
+    def predict(self, X):
+        X[:] = 0
+        return super().predict(X)
+
+
 class NeedsManyEnvironments(Constant):
     def fit(self, X, y, *, environments):
         if len(set(environments)) < 3:
@@ -186,6 +199,13 @@ def test_an_estimator_of_the_users_joins_by_its_name(store):
     assert rows["method"].tolist() == [name] * 2
     assert rows["error_test"].between(0.4, 0.6).all()
     assert mean_errors(rows)["label"].tolist() == [name] == [method_named(name).label]
+
+
+def test_a_method_cannot_change_the_rows_of_others():
+    jobs = small_grid([f"{__name__}:Clumsy", f"{__name__}:Constant", "oracle"], ["3"], [2], [0])
+    together = [result.trials for result in run_unit(jobs)]
+    assert together[0] == together[1]
+    assert together == [run_unit([job])[0].trials for job in jobs]
 
 
 def test_environments_go_to_every_fit_that_takes_them():
@@ -257,3 +277,17 @@ def test_redo_replaces(store):
     assert frame_of(store)["error_test"].tolist() == [0.99]
     assert run(jobs, store, redo=True) == 1
     assert frame_of(store)["error_test"].tolist() != [0.99]
+
+
+def test_redo_drops_nothing_before_there_is_something_new(store):
+    jobs = small_grid([f"{__name__}:Strings"], ["3"], [2], range(3))
+    store.add([result_of(job, 0.99) for job in jobs])
+    with pytest.raises(JobError):
+        run(jobs, store, redo=True)
+    assert frame_of(store)["error_test"].tolist() == [0.99] * 3
+
+
+def test_a_grid_takes_the_integers_of_numpy():
+    by_numpy = small_grid(["irmv1"], ["3"], np.arange(2, 4), np.arange(2), d_s=iter(np.array([2])))
+    plain = small_grid(["irmv1"], ["3"], [2, 3], [0, 1], d_s=[2])
+    assert [job.key for job in by_numpy] == [job.key for job in plain]

@@ -130,7 +130,8 @@ def test_without_environments_it_is_the_plain_head(rows):
     with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
         clf = ISRClassifier().fit(X, y)
     assert clf.n_spurious_ == 0
-    np.testing.assert_allclose(clf.coef_, LogisticHead().fit(X, y).coef_)
+    plain = LogisticHead(tol=1e-9, max_iter=1000).fit(X, y).coef_
+    np.testing.assert_allclose(clf.coef_, plain, atol=1e-3 * np.abs(plain).max())
 
 
 def test_a_head_that_is_not_linear_has_no_coefficients(rows):
@@ -212,7 +213,8 @@ def test_nothing_to_remove_needs_nothing_to_compare(rows):
     """The baseline of a search over n_spurious fits wherever a plain head fits."""
     X, y, e = rows
     clf = ISRClassifier(ISRMean(0)).fit(X, y, environments=np.full(len(X), "a"))
-    np.testing.assert_allclose(clf.coef_, LogisticHead().fit(X, y).coef_)
+    plain = LogisticHead(tol=1e-9, max_iter=1000).fit(X, y).coef_
+    np.testing.assert_allclose(clf.coef_, plain, atol=1e-3 * np.abs(plain).max())
 
 
 def test_weights_reach_heads_of_every_kind_or_are_refused(rows):

@@ -134,7 +134,10 @@ def test_weights_of_the_first_example_are_divided_by_the_dimension_they_lead_to(
     ("wrong", "message"),
     [
         ({"example": "4"}, "example='4' must be one of"),
-        ({"example": "2", "n_environments": 1}, "at least 2"),
+        ({"example": "2", "n_environments": 1}, "n_environments=1 must .* at least 2"),
+        ({"example": "2", "n_environments": 2.0}, "n_environments=2.0 must be a whole number"),
+        ({"example": "3", "d_c": 0}, "d_c=0 must be a whole number of at least 1"),
+        ({"example": "3", "seed": None}, "seed=None must be a whole number of at least 0"),
         ({"example": "2", "constants": "mine"}, "constants='mine'"),
     ],
 )
@@ -143,6 +146,8 @@ def test_wrong_problems_are_named(wrong, message):
         LinearUnitTest(**wrong)
     with pytest.raises(ValueError, match="split='both'"):
         LinearUnitTest("2").sample(5, "both")
+    with pytest.raises(ValueError, match="n_per_environment=0 must"):
+        LinearUnitTest("2").sample(0)
 
 
 @pytest.mark.parametrize("example", ["3", "3s", "3'", "3s'"])

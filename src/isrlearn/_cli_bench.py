@@ -124,9 +124,9 @@ def run(
     chosen = PROFILES[profile]
     with mistakes_of_the_user():
         jobs = grid(
-            work.methods or chosen.methods,
-            examples or chosen.examples,
-            work.n_environments or chosen.n_environments,
+            _some("methods", work.methods) or chosen.methods,
+            _some("examples", examples) or chosen.examples,
+            _some("n-environments", work.n_environments) or chosen.n_environments,
             range(work.seeds or chosen.n_seeds),
             rule=rule,
             trials=work.trials,
@@ -244,11 +244,17 @@ def export(
         rows = frame_of(Store(store).check())
     for path, write in ((csv, write_csv), (parquet, write_parquet)):
         if path is not None:
+            _not_the_store(path, store)
             option = "--csv" if write is write_csv else "--parquet"
             make_folder(may_write(path, force, option=option).parent, option=option)
             with mistakes_of_the_user():
                 write(rows, path)
             say(f"{len(rows)} rows: {path.resolve()}")
+
+
+def _not_the_store(path: Path, store: Path) -> None:
+    if path.exists() and path.samefile(store):
+        raise UserError(f"{path} is the store itself: name another file.")
 
 
 @bench.command
@@ -284,9 +290,9 @@ def complexity(
         from isrlearn.benchmark.summary import frame_of, mean_errors, of_jobs
     with mistakes_of_the_user():
         jobs = sweep.complexity_grid(
-            tuple(work.methods or sweep.METHODS),
-            tuple(d_s or sweep.D_S),
-            tuple(work.n_environments or sweep.N_ENVIRONMENTS),
+            tuple(_some("methods", work.methods) or sweep.METHODS),
+            tuple(_some("d-s", d_s) or sweep.D_S),
+            tuple(_some("n-environments", work.n_environments) or sweep.N_ENVIRONMENTS),
             work.seeds or sweep.N_SEEDS,
             trials=work.trials,
             steps=work.steps,
@@ -297,13 +303,24 @@ def complexity(
     _draw(out, force, lambda figures: figures.complexity_figure(least))
 
 
+def _some(option: str, values: list[Any] | None) -> list[Any] | None:
+    if values == []:
+        raise UserError(f"--{option} is followed by nothing: name one or more, or leave it out.")
+    return values
+
+
 def _run(jobs: list[Any], work: Work, redo: bool, console: Console) -> Any:
     from isrlearn.benchmark import Store, pending
     from isrlearn.benchmark import run as run_jobs
 
     store = Store(work.store).create()
     missing = jobs if redo else pending(jobs, store)
-    say(f"{len(jobs)} jobs, {len(jobs) - len(missing)} of them in {store.path} already.")
+    have = (
+        "all to be run anew"
+        if redo
+        else f"{len(jobs) - len(missing)} of them in {store.path} already"
+    )
+    say(f"{len(jobs)} jobs, {have}.")
     if not missing:
         return store
     seconds: list[float] = []
@@ -316,7 +333,7 @@ def _run(jobs: list[Any], work: Work, redo: bool, console: Console) -> Any:
         try:
             run_jobs(jobs, store, n_jobs=work.jobs or os.cpu_count(), redo=redo, on_done=on_done)
         except KeyboardInterrupt:
-            again = "the same command without --redo" if redo else "the same command"
+            again = "the same command without --redo" if redo and seconds else "the same command"
             raise Interrupted(
                 f"{len(seconds)} jobs were finished and are saved in {store.path}; {again} goes on "
                 f"with the other {len(missing) - len(seconds)}."

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer
-from isrlearn._heads import LogisticHead
+from isrlearn._heads import SOLVED, LogisticHead
 from isrlearn._predictor_base import ISRPredictor
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
@@ -77,7 +77,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
 
     @staticmethod
     def _default_head() -> LogisticHead:
-        return LogisticHead(max_iter=1000)
+        return LogisticHead(max_iter=1000, tol=SOLVED)
 
     def __init__(
         self,

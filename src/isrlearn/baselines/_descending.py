@@ -1,13 +1,13 @@
 """Rivals that descend on an objective with a penalty: one trial of `fit_trials` each."""
 
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from isrlearn._typing import IntArray
+from isrlearn._numbers import check_number
+from isrlearn._typing import BoolArray, IntArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
 from isrlearn._warnings import warn_user
 from isrlearn.baselines._linear import LinearRival
@@ -50,6 +50,7 @@ class DescendingRival(LinearRival):
         self._check(rows)
         codes = self._codes(rows, environments is not None)
         used = codes != UNKNOWN
+        self._check_classes_left(rows, used)
         start = starting_weights(check_random_state(self.random_state), rows.X.shape[1])
         weights = descend(
             self.recipe,
@@ -99,19 +100,15 @@ class DescendingRival(LinearRival):
         if self.strength is not None:
             check_number(self.strength, getattr(self, self.strength), 0, self.largest_strength)
 
+    def _check_classes_left(self, rows: Rows, used: BoolArray) -> None:
+        if len(np.unique(rows.class_codes[used])) < 2:
+            raise ValueError(
+                f"{(~used).sum()} rows of unknown environment are left out by "
+                f"{type(self).__name__}, and the others are all of one class: label the "
+                "environments of rows of both classes."
+            )
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def check_number(
-    name: str, value: Any, least: float, largest: float = np.inf, *, whole: bool = False
-) -> None:
-    """Raise `ValueError` unless `value` is a number from `least` to `largest`."""
-    kind: Any = Integral if whole else Real
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if not is_number or not least <= value <= largest or value == np.inf:
-        what = "a whole number" if whole else "a number"
-        limits = f"of at least {least}" if largest == np.inf else f"from {least} to {largest}"
-        raise ValueError(f"{name}={value!r} must be {what} {limits}.")

@@ -10,16 +10,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._blocks import largest_values
 from isrlearn._folding import fold
-from isrlearn._heads import LogisticHead
-from isrlearn._typing import Float64Array
+from isrlearn._frame import FEW_COORDINATES, principal_axes
+from isrlearn._heads import SOLVED, LogisticHead
+from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._linear import LinearRival
 
 SCALINGS: Final = {
-    None: lambda: None,
-    "standardised": StandardScaler,
-    "whitened": lambda: PCA(whiten=True),
+    None: lambda X: [],
+    "standardised": lambda X: [StandardScaler()],
+    "whitened": lambda X: [StandardScaler(), *_whitening(X)],
 }
 MOST_ITERATIONS: Final = 5000
 
@@ -84,12 +86,19 @@ class ERM(LinearRival):
             raise ValueError(f"scaling={self.scaling!r} must be one of {tuple(SCALINGS)}.")
         rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.classes)
-        head = LogisticRegression(C=self.C, max_iter=MOST_ITERATIONS)
-        model = make_pipeline(SCALINGS[self.scaling]() or "passthrough", head)
+        head = LogisticRegression(
+            C=self.C, tol=SOLVED, max_iter=MOST_ITERATIONS, solver=self._solver(rows.X.shape[1])
+        )
+        model = make_pipeline(*SCALINGS[self.scaling](rows.X), head)
         model.fit(rows.X, rows.y)
         self.coef_, self.intercept_ = fold(model)
         self.classes_ = rows.classes
         return self
+
+    def _solver(self, n_features: int) -> str:
+        # Newton's steps do not mind correlated features, and are cheap while these are few.
+        few = self.scaling == "standardised" and n_features <= FEW_COORDINATES
+        return "newton-cholesky" if few else "lbfgs"
 
 
 class Oracle(LinearRival):
@@ -144,7 +153,7 @@ class Oracle(LinearRival):
         rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.classes)
         kept = self._kept_directions(rows).astype(rows.X.dtype)
-        head = LogisticHead(max_iter=MOST_ITERATIONS)
+        head = LogisticHead(max_iter=MOST_ITERATIONS, tol=SOLVED)
         head.fit(rows.X @ kept, rows.y)
         self.coef_, self.intercept_ = head.coef_ @ kept.T, head.intercept_
         self.classes_ = rows.classes
@@ -165,3 +174,10 @@ class Oracle(LinearRival):
         if kept.shape[1] == 0:
             raise ValueError("spurious_components spans every feature: nothing is left to fit on.")
         return kept
+
+
+def _whitening(X: FloatArray) -> list[PCA]:
+    """Return PCA of the directions in which the rows vary by more than rounding, if any do."""
+    covariance = np.atleast_2d(np.cov(X, rowvar=False, dtype=np.float64))
+    values, _, _ = principal_axes(covariance, np.finfo(X.dtype).eps * largest_values(X))
+    return [PCA(len(values), whiten=True)] if len(values) else []

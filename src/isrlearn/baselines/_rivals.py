@@ -257,9 +257,9 @@ class VREx(DescendingRival):
 class ANDMask(DescendingRival):
     r"""AND-mask: steps only where the gradients of the environments agree in sign.
 
-    An entry of the mean gradient is kept where :math:`|\sum_e \mathrm{sign}\,g_e| > \tau E`. Plain
-    steps, as in the published experiments. It sees features, labels and environments of the
-    training rows.
+    The weight part of each :math:`g_e` is scaled to length one, the bias is not; an entry of their
+    mean is kept where :math:`|\sum_e \mathrm{sign}\,g_e| > \tau E`. Plain steps, as in the
+    published experiments. It sees features, labels and environments of the training rows.
 
     Parameters
     ----------

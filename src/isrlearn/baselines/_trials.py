@@ -165,10 +165,16 @@ def fit_trials(
     ndarray of shape (T, d + 1)
         Weights and, last, the bias of each model.
     """
-    X, positive = np.asarray(X), np.asarray(positive, dtype=bool)
+    X, positive, codes = np.asarray(X), np.asarray(positive), np.asarray(codes)
     if X.dtype.kind != "f":
         X = X.astype(np.float64)
-    seen = np.unique(codes)
+    if not np.isin(positive, (0, 1)).all():
+        raise ValueError(f"positive must be True or False (1 or 0), not {np.unique(positive)[:3]}.")
+    if not len(X) == len(positive) == len(codes):
+        raise ValueError(
+            f"X has {len(X)} rows, positive {len(positive)} and codes {len(codes)}: one of each."
+        )
+    positive, seen = positive.astype(bool), np.unique(codes)
     if not np.array_equal(seen, np.arange(len(seen))):
         raise ValueError(f"codes must be 0, ..., E - 1, each at least once; they are {seen}.")
     sources = [np.random.RandomState(trial.seed) for trial in trials]

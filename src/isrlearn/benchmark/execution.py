@@ -136,9 +136,11 @@ def _fit(method: Method, job: Job, rows: EnvironmentRows) -> Any:
     """Return a function from features (n, d) to the predictions of all trials, (T, n)."""
     if method.estimator is None:
         return _fit_descent(method, job, rows)
+    if method.name not in METHODS:  # a user's, which may change in place what it gets
+        own = EnvironmentRows(*(part.copy() for part in rows))
+        made = _made(method.estimator, job, own)
+        return lambda X: _predicted(made, X.copy())
     model = _made(method.estimator, job, rows)
-    if method.name not in METHODS:
-        return lambda X: _predicted(model, X)
     # Ours are linear in the coordinates of X: one product predicts, where the model would check,
     # project and check again.
     weights = np.hstack([model.coef_, model.intercept_[:, None]])
@@ -149,8 +151,10 @@ def _made(maker: Maker, job: Job, rows: EnvironmentRows) -> Any:
     estimator = maker(job.problem.unit_test(), len(np.unique(rows.environments)))
     taken = inspect.signature(estimator.fit).parameters.values()
     if any(p.name == "environments" or p.kind is p.VAR_KEYWORD for p in taken):
-        return estimator.fit(rows.X, rows.y, environments=rows.environments)
-    return estimator.fit(rows.X, rows.y)
+        estimator.fit(rows.X, rows.y, environments=rows.environments)
+    else:
+        estimator.fit(rows.X, rows.y)
+    return estimator
 
 
 def _predicted(model: Any, X: Float64Array) -> LabelArray:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -34,6 +35,7 @@ _STYLES: Final[dict[str, dict[str, Any]]] = {
     "vrex": {"color": "#17becf", "marker": "*"},
 }
 _OTHER_COLORS: Final = ("#e7298a", "#1b9e77", "#7570b3", "#666666")
+_VARIANTS: Final = ("-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 _PUBLISHED: Final = {"linestyle": "--", "linewidth": 1.1, "marker": None, "alpha": 0.9}
 _COMMON: Final = {"markersize": 4.5, "linewidth": 1.4, "markerfacecolor": "white"}
 
@@ -83,7 +85,7 @@ def complexity_figure(least: pd.DataFrame) -> Figure:
     most, styles = int(least["most_environments"].max()), _styles(least)
     for ax, example in zip(axes, examples, strict=True):
         mine = least[(least["example"] == example) & (least["method"] != "oracle")]
-        spurious = sorted(mine["d_s"].unique())
+        spurious = sorted(least["d_s"].unique())
         ax.plot(
             spurious,
             [d + 1 for d in spurious],
@@ -142,10 +144,15 @@ def _styles(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
         if label in foreign:
             own = {"color": _OTHER_COLORS[foreign.index(label) % len(_OTHER_COLORS)], "marker": "o"}
         else:
-            usual = label == METHODS[method].label
-            own = {**_STYLES[method], "linestyle": "-" if usual else "-."}
+            of_method = [other for other in methods if methods[other] == method]
+            variants = [other for other in of_method if other != METHODS[method].label]
+            own = {**_STYLES[method], "linestyle": _dashes(label, variants)}
         styles[label] = {**_COMMON, **own}
     return styles
+
+
+def _dashes(label: str, variants: list[str]) -> Any:
+    return _VARIANTS[variants.index(label) % len(_VARIANTS)] if label in variants else "-"
 
 
 def _add_legend(figure: Figure, axes: Any) -> None:
@@ -154,10 +161,12 @@ def _add_legend(figure: Figure, axes: Any) -> None:
         handles, labels = ax.get_legend_handles_labels()
         entries.update(dict(zip(labels, handles, strict=True)))
     ours_first = sorted(entries, key=lambda label: label.endswith("published"))
+    # Width of a handle and of a letter, in inches: what does not fit would be cut off.
+    width = 0.6 + 0.08 * max(map(len, ours_first), default=0)
     figure.legend(
         [entries[label] for label in ours_first],
         ours_first,
         loc="outside lower center",
-        ncols=6,
+        ncols=int(np.clip(figure.get_figwidth() / width, 1, 6)),
         frameon=False,
     )

@@ -115,7 +115,8 @@ def method_named(name: str) -> Method:
 def _load(name: str) -> Any:
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
-    sys.path.insert(0, here)
+    if here not in sys.path:  # left there: fit may import what stands beside the class
+        sys.path.insert(0, here)
     try:
         found = getattr(importlib.import_module(module_name), attribute)
     except Exception as error:  # whatever a module of the user's may do when it is imported
@@ -123,8 +124,6 @@ def _load(name: str) -> Any:
             f"method {name!r} cannot be loaded: {type(error).__name__}: {error}. Write "
             "my_module:MyEstimator, with my_module.py in the current folder or installed."
         ) from error
-    finally:
-        sys.path.remove(here)
     if not callable(found) or not hasattr(found, "fit"):
         raise ValueError(f"method {name!r} must be a class with fit and predict, not {found!r}.")
     return found

@@ -54,7 +54,9 @@ def run(
     n_jobs : int, default=None
         Number of workers; None: as joblib is configured, one worker by default.
     redo : bool, default=False
-        Whether what the store has of these jobs is dropped first.
+        Whether all jobs are run anew. What the store has of them is dropped when the first result
+        is there, all at once: no table mixes old and new, and a method that fails at once costs
+        nothing.
     on_done : callable, default=None
         Called with the results of each unit of work after they are written.
 
@@ -63,14 +65,14 @@ def run(
     int
         Number of jobs that were written.
     """
-    if redo:
-        store.forget(job.key for job in jobs)
-    work = _undone(units(pending(jobs, store)), store)
+    work = units(jobs) if redo else _undone(units(pending(jobs, store)), store)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     written = 0
     tasks = (delayed(run_unit_as_worker)(unit, os.getpid()) for unit in work)
     try:
         for results in parallel(tasks):
+            if redo and written == 0:
+                store.forget(job.key for job in jobs)
             written += store.add(results)
             if on_done is not None:
                 on_done(results)

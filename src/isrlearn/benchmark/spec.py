@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
+from isrlearn._numbers import check_number
 from isrlearn.benchmark.methods import method_named
 from isrlearn.datasets import LinearUnitTest
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Raised whenever the same job would give other numbers; part of every hash."""
 FIGURE_EXAMPLES: Final = ("2", "2s", "3", "3s", "3'", "3s'")
 """The panels of the paper's figure, in its order."""
@@ -115,7 +116,7 @@ def grid(
     seeds: Iterable[int],
     *,
     rule: str = "training-domain",
-    d_s: Sequence[int] = (5,),
+    d_s: Iterable[int] = (5,),
     rows: int = 10_000,
     trials: int | None = None,
     steps: int | None = None,
@@ -138,16 +139,19 @@ def grid(
     list of Job
     """
     chosen = [method_named(name) for name in methods]
-    examples, n_environments = tuple(examples), tuple(n_environments)
+    examples, n_environments, d_s = tuple(examples), tuple(n_environments), tuple(d_s)
     _check(examples, n_environments, rule)
-    if min(d_s) < 1:
-        raise ValueError(f"d_s = {min(d_s)} must be at least 1.")
+    for name, value in (("trials", trials), ("steps", steps), *(("d_s", d) for d in d_s)):
+        if value is not None:
+            check_number(name, value, 1, whole=True)
     jobs = [
-        _job(method, Problem(example, E, int(seed), d_s=spurious, rows=rows), rule, trials, steps)
+        _job(
+            method, Problem(example, int(E), int(seed), d_s=int(d), rows=rows), rule, trials, steps
+        )
         for seed in seeds
         for example in examples
         for E in n_environments
-        for spurious in d_s
+        for d in d_s
         for method in chosen
     ]
     return list(dict.fromkeys(jobs))
@@ -157,7 +161,8 @@ def _job(method: Any, problem: Problem, rule: str, trials: int | None, steps: in
     job = Job(problem, method.name, method.rule or rule)
     if method.n_steps == 0:
         return job
-    return replace(job, trials=trials or method.n_trials, steps=steps or method.n_steps)
+    n_trials, n_steps = int(trials or method.n_trials), int(steps or method.n_steps)
+    return replace(job, trials=n_trials, steps=n_steps)
 
 
 def _check(examples: tuple[Any, ...], n_environments: tuple[Any, ...], rule: str) -> None:

@@ -73,12 +73,15 @@ def _verdict(both: pd.DataFrame) -> str:
     is_oracle = both["method"].isin(["oracle", "oracle-adam"])
     lines = []
     if (~is_oracle).any():
-        distance = both.loc[~is_oracle, "distance"]
+        distance = both.loc[~is_oracle, "distance"].dropna()
         near, far = (distance <= FAR).sum(), (distance > TOO_FAR).sum()
         lines.append(
             f"{near} of {len(distance)} cells within {FAR:.0f} standard errors of the difference, "
             f"{far} beyond {TOO_FAR:.0f}."
         )
+        alone = (~is_oracle).sum() - len(distance)
+        if alone:
+            lines.append(f"{alone} cells have one seed, which gives no standard error.")
     if is_oracle.any():
         largest = both.loc[is_oracle, "difference"].abs().max()
         lines.append(f"Oracle: at most {largest:.4f} from the published one.")
@@ -114,7 +117,8 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], markdown: bo
         Whether as Markdown.
     """
     columns = zip(heads, *rows, strict=True)
-    widths = [max(map(len, column)) for column in columns]
+    least = 3 if markdown else 1  # a rule of Markdown has at least one dash beside its colon
+    widths = [max(least, *map(len, column)) for column in columns]
     lines = [_line(heads, widths, markdown), *(_line(row, widths, markdown) for row in rows)]
     if markdown:
         rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]

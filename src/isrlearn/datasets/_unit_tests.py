@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from isrlearn._numbers import check_number
 from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.datasets._base import EnvironmentRows
 
@@ -74,8 +75,8 @@ class LinearUnitTest:
             raise ValueError(f"example={self.example!r} must be one of {EXAMPLES}.")
         if self.constants not in NU_C:
             raise ValueError(f"constants={self.constants!r} must be one of {tuple(NU_C)}.")
-        if self.n_environments < 2 or self.d_c < 1 or self.d_s < 1:
-            raise ValueError("n_environments must be at least 2, d_c and d_s at least 1.")
+        for name, least in (("n_environments", 2), ("d_c", 1), ("d_s", 1), ("seed", 0)):
+            check_number(name, getattr(self, name), least, whole=True)
         draw = {"1": self._draw_1, "2": self._draw_2, "3": self._draw_3}[self.example[0]]
         object.__setattr__(self, "parameters", draw(self._stream("parameters")))
 
@@ -114,6 +115,7 @@ class LinearUnitTest:
         """
         if split not in SPLITS:
             raise ValueError(f"split={split!r} must be one of {SPLITS}.")
+        check_number("n_per_environment", n_per_environment, 1, whole=True)
         shuffled = split == "test" if shuffled is None else shuffled
         random = self._stream(split)
         rows = {"1": self._rows_1, "2": self._rows_2, "3": self._rows_3}[self.example[0]]
