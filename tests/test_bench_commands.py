@@ -36,6 +36,8 @@ def start(folder, *arguments, output=subprocess.PIPE):
         stdout=output,
         stderr=output,
         start_new_session=True,
+        # A shell lets what it starts in the background ignore Ctrl-C, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -178,6 +178,6 @@ class Oracle(LinearRival):
 
 def _whitening(X: FloatArray) -> list[PCA]:
     """Return PCA of the directions in which the rows vary by more than rounding, if any do."""
-    covariance = np.atleast_2d(np.cov(X, rowvar=False, dtype=np.float64))
+    covariance = np.atleast_2d(np.cov(X, rowvar=False, bias=True, dtype=np.float64))
     values, _, _ = principal_axes(covariance, np.finfo(X.dtype).eps * largest_values(X))
     return [PCA(len(values), whiten=True)] if len(values) else []
