@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from isrlearn._heads import SOLVED
 from isrlearn.baselines import (
     ERM,
     IGA,
@@ -383,8 +384,8 @@ def test_bad_parameters_are_named(random, model, named):
 
 def test_plain_erm_is_logistic_regression(random):
     X, y, _ = draw(random)
-    expected = LogisticRegression(C=0.1, tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(ERM(C=0.1).fit(X, y).coef_, expected.coef_, rtol=1e-3, atol=1e-3)
+    expected = LogisticRegression(C=0.1, tol=SOLVED).fit(X, y)
+    np.testing.assert_allclose(ERM(C=0.1).fit(X, y).coef_, expected.coef_, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("scaling", [None, "standardised", "whitened"])
