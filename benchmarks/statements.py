@@ -13,8 +13,13 @@ from pathlib import Path
 import pandas as pd
 
 from isrlearn.benchmark import Store
-from isrlearn.benchmark.methods import METHODS
-from isrlearn.benchmark.summary import frame_of, mean_errors, of_figure, published
+from isrlearn.benchmark.summary import (
+    frame_of,
+    mean_errors,
+    of_figure,
+    published,
+    usual_label,
+)
 
 NEAR = 0.01
 MUCH = 0.05
@@ -27,8 +32,7 @@ class Results:
 
     def __init__(self, store: Path) -> None:
         means = mean_errors(of_figure(frame_of(Store(store).check())))
-        known = means["method"].isin(METHODS)
-        usual = means[known & (means["label"] == means["method"].map(label))]
+        usual = means[means["label"] == means["method"].map(usual_label)]
         self.ours = self._lookup(usual)
         self.theirs = self._lookup(published())
 
@@ -53,11 +57,6 @@ class Results:
     def published_excess(self, example: str, method: str, E: int) -> float:
         """Return by how much a published method is worse than the published oracle."""
         return self.theirs[example, method, E] - self.theirs[example, "oracle-adam", E]
-
-
-def label(method: str) -> str | None:
-    """Return the usual label of a method of ours."""
-    return METHODS[method].label if method in METHODS else None
 
 
 def reaches(results: Results, method: str, examples: Iterable[str], Es: Iterable[int]) -> str:

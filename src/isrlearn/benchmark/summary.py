@@ -164,7 +164,7 @@ def agreement(means: pd.DataFrame) -> pd.DataFrame:
         error is an upper bound: the published standard deviation is the mean of those of the
         environments, not that of their mean.
     """
-    usual = [row["label"] == _usual_label(row["method"]) for row in means.to_dict("records")]
+    usual = [row["label"] == usual_label(row["method"]) for row in means.to_dict("records")]
     keys = ["example", "method", "n_environments"]
     both = means[usual].merge(_published_with_oracle(), on=keys, suffixes=("", "_published"))
     both["difference"] = both["error_test"] - both["error_test_published"]
@@ -189,7 +189,14 @@ def write_parquet(rows: pd.DataFrame, path: Path) -> None:
     write_whole(path, lambda target: rows.to_parquet(target, index=False))
 
 
-def _usual_label(name: str) -> str | None:
+def usual_label(name: str) -> str | None:
+    """Return the label of a method of ours as published; None for a user's.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    """
     return METHODS[name].label if name in METHODS else None
 
 
