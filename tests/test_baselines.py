@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn._heads import SOLVED
+from isrlearn._logistic import SOLVED
 from isrlearn.baselines import (
     ERM,
     IGA,

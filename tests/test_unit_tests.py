@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
-from isrlearn import LogisticHead
 from isrlearn.datasets import LinearUnitTest
 from isrlearn.datasets._unit_tests import EXAMPLES, SPLITS
 
@@ -161,43 +159,3 @@ def test_classes_of_example_3_are_balanced_as_published_or_drawn_as_in_the_paper
     coin = LinearUnitTest(example, 20, seed=seed, constants="paper").sample(1000)
     heads = np.array([coin.y[coin.environments == k].sum() for k in range(20)])
     assert 5 < heads.std() < 40 and abs(heads.mean() - 500) < 25  # binomial: 15.8
-
-
-# --- the default head
-
-
-def test_units_and_mixing_change_no_prediction_of_the_head(random):
-    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(300)
-    G = np.linalg.qr(random.normal(size=(10, 10)))[0] * 10.0 ** random.uniform(-3, 3, 10)
-    here, there = LogisticHead(tol=1e-8).fit(X, y), LogisticHead(tol=1e-8).fit(X @ G + 5, y)
-    np.testing.assert_allclose(here.predict_proba(X), there.predict_proba(X @ G + 5), atol=1e-4)
-
-
-def test_on_white_features_the_head_is_plain_logistic_regression(random):
-    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(300)
-    root = np.linalg.cholesky(np.linalg.inv(np.cov(X.T, bias=True)))
-    plain = LogisticRegression(tol=1e-8).fit(X @ root, y)
-    head = LogisticHead(tol=1e-8).fit(X, y)
-    np.testing.assert_allclose(head.predict_proba(X), plain.predict_proba(X @ root), atol=1e-5)
-
-
-def test_the_head_uses_a_feature_that_is_the_class(random):
-    y = random.integers(0, 2, 200)
-    X = np.column_stack([y, random.normal(size=(200, 3))])
-    assert LogisticHead().fit(X, y).score(X, y) == 1.0
-
-
-def test_options_of_logistic_regression_keep_their_meaning(random):
-    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(100)
-    head = LogisticHead(fit_intercept=False).fit(X + 5, y)
-    assert head.intercept_ == 0
-    warm = LogisticHead(warm_start=True, max_iter=2000)
-    np.testing.assert_allclose(warm.fit(X, y).coef_, warm.fit(X, y).coef_, rtol=0.05, atol=0.05)
-
-
-def test_the_head_takes_weights_as_repeated_rows(random):
-    X, y, _ = LinearUnitTest("3s", 3, seed=seed_of(random)).sample(100)
-    weights = random.integers(0, 4, size=len(y))
-    a = LogisticHead(tol=1e-8).fit(X, y, weights)
-    b = LogisticHead(tol=1e-8).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-4, atol=1e-4)

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from isrlearn._conditioning import Conditioned, degrees_of_freedom, mean_evidence
-from isrlearn._typing import Float64Array
+from isrlearn._typing import BoolArray, Float64Array
 
 FEW_COORDINATES: Final = 20
 MOST_COORDINATES: Final = 50
@@ -96,15 +96,30 @@ def principal_axes(
     rounding : ndarray of shape (d,)
         Rounding error of each feature.
     """
-    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))  # rounding may go below
-    constant = scale <= ROUNDING * rounding
-    scale[constant] = 1.0
+    scale, constant = feature_scales(np.diag(covariance), rounding)
     correlation = covariance / np.outer(scale, scale)
     correlation[constant] = correlation[:, constant] = 0.0
     values, vectors = eigh(correlation)
     values, vectors = values[::-1], vectors[:, ::-1]
     used = values > SINGULAR * max(values[0], SINGULAR)
     return values[used], vectors[:, used], scale
+
+
+def feature_scales(
+    variances: Float64Array, rounding: Float64Array
+) -> tuple[Float64Array, BoolArray]:
+    """Return standard deviations (d,), one for a constant feature, and which are constant (d,).
+
+    Parameters
+    ----------
+    variances : ndarray of shape (d,)
+        Of each feature.
+    rounding : ndarray of shape (d,)
+        Rounding error of each feature: one that varies no more than that is constant.
+    """
+    scale = np.sqrt(np.maximum(variances, 0.0))  # rounding may go below
+    constant = scale <= ROUNDING * rounding
+    return np.where(constant, 1.0, scale), constant
 
 
 def whitening(covariance: Float64Array, rounding: Float64Array) -> Float64Array:

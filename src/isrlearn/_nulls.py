@@ -21,7 +21,7 @@ from isrlearn._frame import Frame
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
 MOST_UNITS: Final = 1500  # of each class: so many can be permuted in little time
-MOST_CODES: Final = 2**23  # entries of the matrix of codes at a time
+MOST_CODES: Final = 2**20  # entries of the matrix of codes at a time: what a cache holds
 MOST_ROWS: Final = 2**13  # gathered at a time
 
 

@@ -10,7 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer
-from isrlearn._heads import SOLVED, LogisticHead
+from isrlearn._heads import LogisticHead
+from isrlearn._logistic import SOLVED
 from isrlearn._predictor_base import ISRPredictor
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows

@@ -4,25 +4,18 @@ from typing import Any, Final, Self
 
 import numpy as np
 from scipy.linalg import null_space
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn._blocks import largest_values
-from isrlearn._folding import fold
-from isrlearn._frame import FEW_COORDINATES, principal_axes
-from isrlearn._heads import SOLVED, LogisticHead
+from isrlearn._frame import feature_scales, whitening
+from isrlearn._heads import LogisticHead
+from isrlearn._logistic import SOLVED, fit_in_coordinates, weighted_covariance
 from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._linear import LinearRival
 
-SCALINGS: Final = {
-    None: lambda X: [],
-    "standardised": lambda X: [StandardScaler()],
-    "whitened": lambda X: [StandardScaler(), *_whitening(X)],
-}
+SCALINGS: Final = (None, "standardised", "whitened")
 MOST_ITERATIONS: Final = 5000
 
 
@@ -82,23 +75,26 @@ class ERM(LinearRival):
         -------
         self
         """
-        if self.scaling not in list(SCALINGS):  # a list: any value can be asked for
-            raise ValueError(f"scaling={self.scaling!r} must be one of {tuple(SCALINGS)}.")
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"scaling={self.scaling!r} must be one of {SCALINGS}.")
         rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.classes)
-        head = LogisticRegression(
-            C=self.C, tol=SOLVED, max_iter=MOST_ITERATIONS, solver=self._solver(rows.X.shape[1])
-        )
-        model = make_pipeline(*SCALINGS[self.scaling](rows.X), head)
-        model.fit(rows.X, rows.y)
-        self.coef_, self.intercept_ = fold(model)
+        head = LogisticRegression(C=self.C, tol=SOLVED, max_iter=MOST_ITERATIONS)
+        if self.scaling is None:
+            head.fit(rows.X, rows.y)
+        else:
+            mean = rows.X.mean(axis=0, dtype=np.float64)
+            fit_in_coordinates(head, rows.X, rows.y, mean, self._coordinates(rows.X, mean))
+        self.coef_, self.intercept_ = head.coef_, head.intercept_
         self.classes_ = rows.classes
         return self
 
-    def _solver(self, n_features: int) -> str:
-        # Newton's steps do not mind correlated features, and are cheap while these are few.
-        few = self.scaling == "standardised" and n_features <= FEW_COORDINATES
-        return "newton-cholesky" if few else "lbfgs"
+    def _coordinates(self, X: FloatArray, mean: Float64Array) -> Float64Array:
+        """Return the map to coordinates of unit variance, (d, q), or its diagonal, (d,)."""
+        rounding = np.finfo(X.dtype).eps * largest_values(X)
+        if self.scaling == "standardised":
+            return 1 / feature_scales(X.var(axis=0, dtype=np.float64), rounding)[0]
+        return whitening(weighted_covariance(X, mean), rounding)
 
 
 class Oracle(LinearRival):
@@ -174,10 +170,3 @@ class Oracle(LinearRival):
         if kept.shape[1] == 0:
             raise ValueError("spurious_components spans every feature: nothing is left to fit on.")
         return kept
-
-
-def _whitening(X: FloatArray) -> list[PCA]:
-    """Return PCA of the directions in which the rows vary by more than rounding, if any do."""
-    covariance = np.atleast_2d(np.cov(X, rowvar=False, bias=True, dtype=np.float64))
-    values, _, _ = principal_axes(covariance, np.finfo(X.dtype).eps * largest_values(X))
-    return [PCA(len(values), whiten=True)] if len(values) else []

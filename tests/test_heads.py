@@ -1,0 +1,119 @@
+"""The default head, and logistic regression in coordinates of our choice."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from isrlearn import LogisticHead
+from isrlearn._logistic import PART
+from isrlearn.baselines import ERM
+from isrlearn.datasets import LinearUnitTest
+
+
+def draw(random, rows=300):
+    return LinearUnitTest("3s", 3, seed=int(random.integers(2**31))).sample(rows)
+
+
+def test_units_and_mixing_change_no_prediction_of_the_head(random):
+    X, y, _ = draw(random)
+    G = np.linalg.qr(random.normal(size=(10, 10)))[0] * 10.0 ** random.uniform(-3, 3, 10)
+    here, there = LogisticHead(tol=1e-8).fit(X, y), LogisticHead(tol=1e-8).fit(X @ G + 5, y)
+    np.testing.assert_allclose(here.predict_proba(X), there.predict_proba(X @ G + 5), atol=1e-4)
+
+
+def test_on_white_features_the_head_is_plain_logistic_regression(random):
+    X, y, _ = draw(random)
+    root = np.linalg.cholesky(np.linalg.inv(np.cov(X.T, bias=True)))
+    plain = LogisticRegression(tol=1e-8).fit(X @ root, y)
+    head = LogisticHead(tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(head.predict_proba(X), plain.predict_proba(X @ root), atol=1e-5)
+
+
+def test_the_head_uses_a_feature_that_is_the_class(random):
+    y = random.integers(0, 2, 200)
+    X = np.column_stack([y, random.normal(size=(200, 3))])
+    assert LogisticHead().fit(X, y).score(X, y) == 1.0
+
+
+def test_options_of_logistic_regression_keep_their_meaning(random):
+    X, y, _ = draw(random, 100)
+    head = LogisticHead(fit_intercept=False).fit(X + 5, y)
+    assert head.intercept_ == 0
+    warm = LogisticHead(warm_start=True, max_iter=2000)
+    np.testing.assert_allclose(warm.fit(X, y).coef_, warm.fit(X, y).coef_, rtol=0.05, atol=0.05)
+
+
+def test_the_head_takes_weights_as_repeated_rows(random):
+    X, y, _ = draw(random, 100)
+    weights = random.integers(0, 4, size=len(y))
+    a = LogisticHead(tol=1e-8).fit(X, y, weights)
+    b = LogisticHead(tol=1e-8).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-4, atol=1e-4)
+
+
+# --- Newton's method from the solution of a part of the rows
+
+
+@pytest.mark.parametrize("model", [LogisticHead(), ERM("standardised"), ERM("whitened")], ids=str)
+def test_the_order_of_rows_changes_nothing(random, model):
+    X, y, _ = draw(random, 1000)
+    order = random.permutation(len(y))
+    before = model.fit(X, y).coef_
+    np.testing.assert_allclose(model.fit(X[order], y[order]).coef_, before, rtol=1e-3, atol=1e-3)
+
+
+def test_single_precision_reaches_the_same_optimum(random):
+    X, y, _ = draw(random)
+    single = LogisticHead().fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == single.intercept_.dtype == np.float32
+    np.testing.assert_allclose(single.coef_, LogisticHead().fit(X, y).coef_, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("case", ["class", "weight", "weight of a class", "one row"])
+def test_a_part_that_lacks_something_is_no_start(random, case):
+    # Every eighth row begins the fit: take from just these what a fit needs.
+    X, y, _ = draw(random)
+    part = np.arange(len(y)) % PART == 0
+    weights = np.ones(len(y))
+    if case == "class":
+        y = np.where(part, 0, y)
+    elif case == "weight":
+        weights[part] = 0
+    elif case == "weight of a class":
+        weights[part & (y == 0)] = 0
+    else:
+        y = (np.arange(len(y)) == 1).astype(int)
+    head = LogisticHead().fit(X, y, weights)
+    used = weights > 0
+    expected = LogisticHead().fit(X[used][::-1], y[used][::-1])
+    np.testing.assert_allclose(head.coef_, expected.coef_, rtol=1e-3, atol=1e-3)
+
+
+def test_class_weights_count_as_weights_of_rows(random):
+    X, y, _ = draw(random)
+    y = y & (random.uniform(size=len(y)) < 0.3)
+    balanced = len(y) / (2 * np.bincount(y))
+    plain = LogisticRegression(C=0.1, tol=1e-9, max_iter=5000)
+    # In white coordinates of its own: no class weight enters the covariance.
+    root = np.linalg.cholesky(np.linalg.inv(np.cov(X.T, bias=True)))
+    plain.fit(X @ root, y, balanced[y])
+    head = LogisticHead(C=0.1, class_weight="balanced").fit(X, y)
+    np.testing.assert_allclose(head.coef_ @ np.linalg.inv(root).T, plain.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "value"), [("C", "x"), ("C", -1), ("tol", None), ("solver", "y")])
+def test_bad_parameters_of_the_head_are_named(random, name, value):
+    X, y, _ = draw(random)
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        LogisticHead(**{name: value}).fit(X, y)
+
+
+def test_a_head_that_is_cut_short_warns_once(random):
+    X, y, _ = draw(random)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        LogisticHead(max_iter=1).fit(X, y)
+    assert [c.category for c in caught] == [ConvergenceWarning]
