@@ -41,7 +41,8 @@ def environments_of(X, y, sample_weight):
         cells = {*zip(y[used].tolist(), environments[used].tolist(), strict=True)}
     except (AttributeError, IndexError, TypeError, ValueError):
         return None
-    return environments if len(cells) == 2 * len({c for c, _ in cells}) and X.shape[1] > 1 else None
+    whole = len(cells) == 2 * len({c for c, _ in cells})
+    return environments if whole and X.ndim == 2 and X.shape[1] > 1 else None
 
 
 class WithEnvironments:
