@@ -35,7 +35,7 @@ def irm_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray
 
     The objective, with :math:`\lambda` in [0, 1], is
     :math:`(1-\lambda)\,\bar R + \lambda \sum_e \|\nabla_{a,b} R_e(a w^T x + b)\|^2` at a = 1,
-    b = 0. These two derivatives are :math:`w^T g_e` and the last entry of :math:`g_e`.
+    b = 0.
 
     Parameters
     ----------
@@ -46,13 +46,8 @@ def irm_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray
     penalty : ndarray of shape (T,)
         :math:`\lambda`.
     """
-    gradients = risk.gradients(weights)
-    by_scale = 2 * penalty * np.einsum("etp,tp->et", gradients, weights)
-    by_shift = 2 * penalty * gradients[:, :, -1]
-    vectors = by_scale[:, :, None] * weights
-    vectors[:, :, -1] += by_shift
-    own = (1 - penalty) / len(gradients) + by_scale
-    return (own[:, :, None] * gradients + risk.curvature_products(vectors)).sum(axis=0)
+    own = (1 - penalty) / len(risk.counts)
+    return risk.rescaling_gradients(weights, own, 2 * penalty).sum(axis=0)
 
 
 def iga_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray) -> FloatArray:

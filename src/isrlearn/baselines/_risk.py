@@ -54,10 +54,7 @@ class EnvironmentRisk:
         found = np.empty((len(self.counts), *weights.shape), weights.dtype)
         for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
             np.matmul(-weights, columns, out=shares)
-            with np.errstate(over="ignore"):  # exp(88) and more: the share is 0, and so it comes
-                np.exp(shares, out=shares)
-            shares += 1
-            np.reciprocal(shares, out=shares)
+            _logistic_of_minus(shares, shares)
             np.matmul(shares, columns.T, out=found[e])
             found[e] -= self._targets[e]
             found[e] /= self.counts[e]
@@ -82,6 +79,50 @@ class EnvironmentRisk:
             found[e] /= self.counts[e]
         return found
 
+    def rescaling_gradients(
+        self, weights: FloatArray, own: FloatArray, strength: FloatArray
+    ) -> FloatArray:
+        r"""Return the gradient of a risk that is to be stationary in the scale of the model.
+
+        It is that of :math:`o R_e(w) + \tfrac s2 \|\nabla_{a,b} R_e(a w^T x + b)\|^2` at a = 1,
+        b = 0, for each environment, (E, T, d + 1). The two derivatives are
+        :math:`\alpha = w^T g_e` and :math:`\beta`, the last entry of :math:`g_e`, and the gradient
+
+        .. math:: (o + s\alpha)\, g_e + s H_e(\alpha w + \beta) = \frac{1}{n_e} \sum_{i \in e}
+                  \big[(o + s\alpha)(\sigma - y_i) + \sigma(1-\sigma)\,s(\alpha z_i + \beta)\big]
+                  x_i
+
+        with :math:`z_i = w^T x_i`: one product with the rows to get z, and one to sum.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (T, d + 1)
+            Models; the last column is the bias.
+        own : ndarray of shape (T,)
+            Weight o of the risk.
+        strength : ndarray of shape (T,)
+            Weight s of the penalty.
+        """
+        found = np.empty((len(self.counts), *weights.shape), weights.dtype)
+        for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
+            minus, terms = (scratch[:, : self.counts[e]] for scratch in self._scratch)
+            target, factor = self._targets[e], strength / self.counts[e]
+            np.matmul(-weights, columns, out=minus)
+            _logistic_of_minus(minus, shares)
+            by_scale = -factor * (_row_products(shares, minus) + weights @ target)
+            by_shift = factor * (shares @ columns[-1] - target[-1])
+            linear = (own + by_scale)[:, None]
+            np.subtract(1, shares, out=terms)
+            minus *= -by_scale[:, None]
+            minus += by_shift[:, None]
+            terms *= minus
+            terms += linear
+            terms *= shares
+            np.matmul(terms, columns.T, out=found[e])
+            found[e] -= linear * target
+            found[e] /= self.counts[e]
+        return found
+
     def losses(self, weights: FloatArray) -> FloatArray:
         """Return :math:`R_e`, (E, T), at the weights of the last `gradients`.
 
@@ -102,6 +143,19 @@ class EnvironmentRisk:
             values -= larger
             found[e] = (values.sum(axis=1) - weights @ self._targets[e]) / self.counts[e]
         return found
+
+
+def _logistic_of_minus(minus: FloatArray, out: FloatArray) -> None:
+    """Put 1 / (1 + exp(minus)) into `out`, which may be `minus` itself."""
+    with np.errstate(over="ignore"):  # exp(88) and more: the share is 0, and so it comes
+        np.exp(minus, out=out)
+    out += 1
+    np.reciprocal(out, out=out)
+
+
+def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the inner product of each row of a with the same row of b."""
+    return np.asarray((a[:, None, :] @ b[:, :, None])[:, 0, 0])
 
 
 def _with_ones(X: FloatArray) -> FloatArray:
