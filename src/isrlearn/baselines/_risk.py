@@ -106,7 +106,8 @@ class EnvironmentRisk:
         found = np.empty((len(self.counts), *weights.shape), weights.dtype)
         for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
             minus, terms = (scratch[:, : self.counts[e]] for scratch in self._scratch)
-            target, factor = self._targets[e], strength / self.counts[e]
+            # The shape is a Python number: one of NumPy would make all that follows double.
+            target, factor = self._targets[e], strength / columns.shape[1]
             np.matmul(-weights, columns, out=minus)
             _logistic_of_minus(minus, shares)
             by_scale = -factor * (_row_products(shares, minus) + weights @ target)
