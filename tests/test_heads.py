@@ -1,9 +1,11 @@
 """The default head, and logistic regression in coordinates of our choice."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -111,9 +113,53 @@ def test_bad_parameters_of_the_head_are_named(random, name, value):
         LogisticHead(**{name: value}).fit(X, y)
 
 
-def test_a_head_that_is_cut_short_warns_once(random):
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e4, 1e8])
+@pytest.mark.parametrize("n", [40, 5000])
+def test_nothing_warns_whatever_the_penalty(random, C, n):
+    # A part of few rows may be separable where the rows are not: a start with huge weights.
+    X = random.normal(size=(n, 3)) * 10.0 ** random.uniform(-3, 3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LogisticHead(C=C).fit(X, random.integers(0, 2, n))
+
+
+def test_separable_rows_are_left_to_the_plain_solver(random):
+    X = random.normal(size=(2000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    for C in (1.0, 1e4):
+        assert LogisticHead(C=C).fit(X, y).score(X, y) > 0.99
+    with pytest.warns(ConvergenceWarning):
+        LogisticHead(C=np.inf, tol=1e-12, max_iter=5).fit(X, y)
+
+
+def test_weights_of_any_type_are_numbers(random):
     X, y, _ = draw(random)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        LogisticHead(max_iter=1).fit(X, y)
-    assert [c.category for c in caught] == [ConvergenceWarning]
+    expected = LogisticHead().fit(X, y).coef_
+    for weights in (["1"] * len(y), np.full(len(y), Decimal(1)), np.ones(len(y), np.float16)):
+        np.testing.assert_allclose(LogisticHead().fit(X, y, weights).coef_, expected, rtol=1e-6)
+
+
+def test_a_subclass_may_have_parameters_of_its_own(random):
+    class Head(LogisticHead):
+        def __init__(self, C=1.0, gain=2.0):
+            super().__init__(C=C)
+            self.gain = gain
+
+    X, y, _ = draw(random)
+    np.testing.assert_array_equal(Head().fit(X, y).coef_, LogisticHead().fit(X, y).coef_)
+
+
+def test_standardised_erm_sees_what_single_precision_has_left(random):
+    z = random.normal(size=2000)
+    y = (random.uniform(size=2000) < expit(3 * z)).astype(int)
+    X = np.column_stack([1000 + 5e-4 * z, random.normal(size=2000)]).astype(np.float32)
+    single, double = (ERM("standardised").fit(rows, y) for rows in (X, X.astype(np.float64)))
+    assert single.coef_.dtype == np.float64
+    np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-3)
+    assert double.score(X.astype(np.float64), y) > 0.75
+
+
+def test_a_feature_too_large_to_scale_is_named(random):
+    X, y, _ = draw(random)
+    with pytest.raises(ValueError, match="as large as 1e\\+200"):
+        ERM("standardised").fit(np.column_stack([X, 1e200 * y]), y)

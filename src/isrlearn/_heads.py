@@ -27,8 +27,8 @@ class LogisticHead(LogisticRegression):
     With more than 20 features, or fewer than 10 rows for each, it is plain logistic regression:
     whitening would raise the noise of weak directions to the level of the strong ones, and the
     penalty could not tell them apart. So it is with ``warm_start=True``. Otherwise, with two
-    classes and the default solver, the optimum is found by Newton's method, to a gradient of 1e-8
-    or `tol`, whichever is less.
+    classes, the default solver begins at the optimum, which Newton's method finds to a gradient
+    of 1e-8.
 
     Parameters and attributes are those of :class:`sklearn.linear_model.LogisticRegression`.
 
@@ -80,7 +80,8 @@ class LogisticHead(LogisticRegression):
         rounding = np.finfo(X.dtype).eps * largest_values(X)
         frame = frame_of(weighted_covariance(X, mean, weights), rounding, float(len(X)), 1)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
-        fit_in_coordinates(self, X, y, centre, frame.forward, sample_weight)
+        fit_in_coordinates(self, X, y, centre, frame.forward, weights)
+        self.coef_, self.intercept_ = (a.astype(X.dtype) for a in (self.coef_, self.intercept_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

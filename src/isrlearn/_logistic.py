@@ -1,13 +1,14 @@
 """Logistic regression in coordinates of our choice, solved to its optimum."""
 
-import warnings
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
 
 from isrlearn._frame import FEW_COORDINATES
-from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._typing import BoolArray, Float64Array, FloatArray, LabelArray
 
 SOLVED: Final = 1e-6
 """Largest entry of the gradient of the mean loss at which a fit counts as solved. With the usual
@@ -15,7 +16,19 @@ SOLVED: Final = 1e-6
 training environments differ the loss is flat."""
 SOLVED_BY_NEWTON: Final = 1e-8
 """The same for Newton's method, which gets there from 1e-6 in a step or less."""
+MOST_STEPS: Final = 50
+MOST_HALVINGS: Final = 20
 PART: Final = 8
+ROWS_PER_WEIGHT: Final = 50  # that a part must have to be a start
+
+
+class Optimum(NamedTuple):
+    """Where the gradient vanishes."""
+
+    weights: Float64Array
+    """(p,)"""
+    n_steps: int
+    """Of Newton's method, from its start."""
 
 
 def fit_in_coordinates(
@@ -24,17 +37,17 @@ def fit_in_coordinates(
     y: LabelArray,
     centre: Float64Array,
     forward: Float64Array,
-    sample_weight: Any = None,
+    sample_weight: Float64Array | None = None,
 ) -> None:
     r"""Fit logistic regression to :math:`(X - c)F`; its weights are given in coordinates of X.
 
     The penalty falls on the weights of :math:`(X - c)F`. If F has no columns, only the intercept
-    is fitted.
+    is fitted. Weights and bias come in double precision.
 
     Parameters
     ----------
     model : LogisticRegression
-        What to fit; its default solver may be replaced by a faster one.
+        What to fit. Where its solver is the default, Newton's method may find the optimum first.
     X : ndarray of shape (n, d)
         Rows.
     y : ndarray of shape (n,)
@@ -43,23 +56,20 @@ def fit_in_coordinates(
         The point c.
     forward : ndarray of shape (d, q) or (d,)
         The map F, or its diagonal.
-    sample_weight : array-like of shape (n,), default=None
+    sample_weight : ndarray of shape (n,), default=None
         Weights of the rows.
     """
-    model._validate_params()  # before C and tol are computed with
+    model._validate_params()  # before C is computed with
     if forward.shape[-1] == 0:
         forward = np.zeros((X.shape[1], 1))
     small = forward.shape[-1] <= FEW_COORDINATES and model.solver == "lbfgs"
     dtype = np.dtype(np.float64) if small else X.dtype
     mapped = _times(np.subtract(X, centre, dtype=dtype), forward.astype(dtype))
-    if small and len(np.unique(y)) == 2:
-        _fit_by_newton(model, mapped, y, sample_weight)
-    else:
-        LogisticRegression.fit(model, mapped, y, sample_weight)
-    coef = _times(model.coef_, forward.T)
-    model.coef_ = coef.astype(X.dtype)
+    optimum = _optimum(model, mapped, y, sample_weight) if small else None
+    _fit(model, mapped, y, sample_weight, optimum)
+    model.coef_ = _times(model.coef_, forward.T)
     if model.fit_intercept:
-        model.intercept_ = (model.intercept_ - coef @ centre).astype(X.dtype)
+        model.intercept_ = model.intercept_ - model.coef_ @ centre
 
 
 def weighted_covariance(
@@ -86,28 +96,101 @@ def _times(rows: FloatArray, forward: FloatArray) -> FloatArray:
     return np.asarray(rows * forward if forward.ndim == 1 else rows @ forward)
 
 
-def _fit_by_newton(
-    model: LogisticRegression, X: FloatArray, y: LabelArray, sample_weight: Any
+def _fit(
+    model: LogisticRegression,
+    X: FloatArray,
+    y: LabelArray,
+    sample_weight: Float64Array | None,
+    optimum: Optimum | None,
 ) -> None:
-    """Fit a model of two classes and few weights.
-
-    Newton's steps do not mind correlated features, and three or four of them do from a good start.
-    The start is the solution for every eighth row, with a penalty that is as strong for each row.
-    """
-    changed = {
-        "solver": "newton-cholesky",
-        "tol": min(model.tol, SOLVED_BY_NEWTON),
-        "warm_start": True,
-    }
-    solver = LogisticRegression(**model.get_params()).set_params(**changed)
-    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-    part, share = y[::PART], weights[::PART].sum() / weights.sum()
-    if share > 0 and len(np.unique(part[weights[::PART] > 0])) == 2:
-        solver.set_params(C=model.C / share)
-        own = None if sample_weight is None else weights[::PART]
-        with warnings.catch_warnings():  # what is wrong with a start is mended by what follows
-            warnings.simplefilter("ignore")
-            solver.fit(X[::PART], part, own)
-        solver.set_params(C=model.C)
+    """Fit a model, from its optimum if that is known: then nothing is left to do but to set it."""
+    known = {name: getattr(model, name) for name in LogisticRegression().get_params()}
+    solver = LogisticRegression(**known)
+    if optimum is not None:
+        solver.set_params(warm_start=True)
+        solver.coef_, solver.intercept_ = optimum.weights[None, : X.shape[1]], optimum.weights[-1:]
     solver.fit(X, y, sample_weight)
     model.__dict__.update({k: v for k, v in vars(solver).items() if k.endswith("_")})
+    if optimum is not None:
+        model.n_iter_ = np.maximum(model.n_iter_, optimum.n_steps)
+
+
+def _optimum(
+    model: LogisticRegression, X: FloatArray, y: LabelArray, sample_weight: Float64Array | None
+) -> Optimum | None:
+    """Return the optimum of a model of two classes and few weights; None where it is not found.
+
+    Newton's steps do not mind correlated features, and few of them do from a good start. With many
+    rows the start is the optimum of every eighth row, with a penalty that is as strong for each.
+    """
+    classes = np.unique(y)
+    if len(classes) != 2 or not np.isfinite(model.C):
+        return None
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    if model.class_weight is not None:
+        weights = weights * compute_sample_weight(model.class_weight, y)
+    total, positive = float(weights.sum()), y == classes[1]
+    columns = np.column_stack([X, np.ones(len(X))] if model.fit_intercept else [X])
+    ridge = np.full(columns.shape[1], 1 / (model.C * total))
+    if model.fit_intercept:
+        ridge[-1] = 0.0
+    start = np.zeros(columns.shape[1])
+    share = float(weights[::PART].sum())
+    if len(X) >= PART * ROWS_PER_WEIGHT * len(start) and share > 0:
+        part = newton(columns[::PART], positive[::PART], weights[::PART] / share, ridge, start)
+        start = start if part is None else part.weights
+    return newton(columns, positive, weights / total, ridge, start)
+
+
+def newton(
+    X: Float64Array,
+    positive: BoolArray,
+    weights: Float64Array,
+    ridge: Float64Array,
+    start: Float64Array,
+) -> Optimum | None:
+    r"""Minimise :math:`\sum_i \omega_i \ell_i(w) + \tfrac12 \sum_j \rho_j w_j^2`, logistic loss.
+
+    A step that goes too far is halved: until the loss falls along it at the new point, or rises at
+    most half as steeply as it fell at the old one. No loss has to be computed for that, since the
+    slope is needed anyway.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows.
+    positive : ndarray of shape (n,)
+        Whether a row is of the second class.
+    weights : ndarray of shape (n,)
+        Weights :math:`\omega` of the rows; they sum to one.
+    ridge : ndarray of shape (p,)
+        Penalties :math:`\rho`.
+    start : ndarray of shape (p,)
+        Where to begin.
+
+    Returns
+    -------
+    Optimum or None
+        None if 50 steps do not get there.
+    """
+
+    def slope_at(point: Float64Array) -> tuple[Float64Array, Float64Array]:
+        shares = expit(X @ point)
+        return (weights * (shares - positive)) @ X + ridge * point, shares
+
+    point, (slope, shares) = start, slope_at(start)
+    for n_steps in range(MOST_STEPS):
+        if np.abs(slope).max() <= SOLVED_BY_NEWTON:
+            return Optimum(point, n_steps)
+        curvature = (X * (weights * shares * (1 - shares))[:, None]).T @ X + np.diag(ridge)
+        try:
+            step = np.linalg.solve(curvature, slope)
+        except np.linalg.LinAlgError:
+            return None
+        for _ in range(MOST_HALVINGS):
+            ahead, shares = slope_at(point - step)
+            if ahead @ step >= -0.5 * (slope @ step):
+                break
+            step = step / 2
+        point, slope = point - step, ahead
+    return None

@@ -85,16 +85,24 @@ class ERM(LinearRival):
         else:
             mean = rows.X.mean(axis=0, dtype=np.float64)
             fit_in_coordinates(head, rows.X, rows.y, mean, self._coordinates(rows.X, mean))
-        self.coef_, self.intercept_ = head.coef_, head.intercept_
+        self.coef_ = np.asarray(head.coef_, dtype=np.float64)
+        self.intercept_ = np.asarray(head.intercept_, dtype=np.float64)
         self.classes_ = rows.classes
         return self
 
     def _coordinates(self, X: FloatArray, mean: Float64Array) -> Float64Array:
         """Return the map to coordinates of unit variance, (d, q), or its diagonal, (d,)."""
-        rounding = np.finfo(X.dtype).eps * largest_values(X)
-        if self.scaling == "standardised":
-            return 1 / feature_scales(X.var(axis=0, dtype=np.float64), rounding)[0]
-        return whitening(weighted_covariance(X, mean), rounding)
+        largest = largest_values(X)
+        if self.scaling == "whitened":
+            return whitening(weighted_covariance(X, mean), np.finfo(X.dtype).eps * largest)
+        with np.errstate(over="ignore"):
+            variances = X.var(axis=0, dtype=np.float64)
+        if not np.isfinite(variances).all():
+            raise ValueError(
+                f"a feature as large as {largest.max():.3g} cannot be scaled: scale it."
+            )
+        # Single precision may have few values of a feature left, but these it has exactly.
+        return 1 / feature_scales(variances, np.finfo(np.float64).eps * largest)[0]
 
 
 class Oracle(LinearRival):
