@@ -123,6 +123,15 @@ def test_nothing_warns_whatever_the_penalty(random, C, n):
         LogisticHead(C=C).fit(X, random.integers(0, 2, n))
 
 
+@pytest.mark.parametrize(("C", "weight"), [(1e-300, 1), (1, 1e-300), (1e308, 9)])
+def test_a_penalty_beyond_all_numbers_is_left_to_the_plain_solver(random, C, weight):
+    X, y, _ = draw(random)
+    head = LogisticHead(C=C).fit(X, y, np.full(len(y), weight))
+    assert np.isfinite(head.coef_).all()
+    if C < 1 or weight < 1:
+        np.testing.assert_allclose(head.coef_, 0, atol=1e-8)
+
+
 def test_separable_rows_are_left_to_the_plain_solver(random):
     X = random.normal(size=(2000, 3))
     y = (X[:, 0] > 0).astype(int)

@@ -124,14 +124,17 @@ def _optimum(
     rows the start is the optimum of every eighth row, with a penalty that is as strong for each.
     """
     classes = np.unique(y)
-    if len(classes) != 2 or not np.isfinite(model.C):
+    if len(classes) != 2:
         return None
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
     if model.class_weight is not None:
         weights = weights * compute_sample_weight(model.class_weight, y)
     total, positive = float(weights.sum()), y == classes[1]
     columns = np.column_stack([X, np.ones(len(X))] if model.fit_intercept else [X])
-    ridge = np.full(columns.shape[1], 1 / (model.C * total))
+    strength = model.C * total
+    if not np.finfo(float).tiny < strength < np.inf:  # no penalty, or one beyond all numbers
+        return None
+    ridge = np.full(columns.shape[1], 1 / strength)
     if model.fit_intercept:
         ridge[-1] = 0.0
     start = np.zeros(columns.shape[1])
@@ -186,6 +189,8 @@ def newton(
         try:
             step = np.linalg.solve(curvature, slope)
         except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(step).all():
             return None
         for _ in range(MOST_HALVINGS):
             ahead, shares = slope_at(point - step)
