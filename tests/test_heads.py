@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from isrlearn import LogisticHead
-from isrlearn._logistic import PART
+from isrlearn._logistic import PART, newton
 from isrlearn.baselines import ERM
 from isrlearn.datasets import LinearUnitTest
 
@@ -111,6 +111,22 @@ def test_bad_parameters_of_the_head_are_named(random, name, value):
     X, y, _ = draw(random)
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         LogisticHead(**{name: value}).fit(X, y)
+
+
+def test_newton_ends_where_the_gradient_vanishes(random):
+    X, y, _ = draw(random, 100)
+    weights, ridge = random.dirichlet(np.ones(len(y))), random.uniform(0.001, 0.1, 10)
+    for start in (np.zeros(10), random.normal(size=10)):
+        found = newton(X, y == 1, weights, ridge, start)
+        slope = (weights * (expit(X @ found.weights) - y)) @ X + ridge * found.weights
+        assert np.abs(slope).max() <= 1e-8
+        assert newton(X, y == 1, weights, ridge, found.weights).n_steps == 0
+
+
+def test_newton_runs_away_where_there_is_no_optimum(random):
+    X = random.normal(size=(500, 2))
+    found = newton(X, X[:, 0] > 0, np.full(500, 1 / 500), np.zeros(2), np.zeros(2))
+    assert found is None or np.abs(X @ found.weights).max() > 10
 
 
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4, 1e8])

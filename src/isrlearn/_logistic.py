@@ -141,7 +141,10 @@ def _optimum(
     share = float(weights[::PART].sum())
     if len(X) >= PART * ROWS_PER_WEIGHT * len(start) and share > 0:
         part = newton(columns[::PART], positive[::PART], weights[::PART] / share, ridge, start)
-        start = start if part is None else part.weights
+        if part is not None:
+            found = newton(columns, positive, weights / total, ridge, part.weights)
+            if found is not None:
+                return found
     return newton(columns, positive, weights / total, ridge, start)
 
 
@@ -174,7 +177,7 @@ def newton(
     Returns
     -------
     Optimum or None
-        None if 50 steps do not get there.
+        None if 50 steps do not get there, or one would have to be halved 20 times.
     """
 
     def slope_at(point: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -197,5 +200,7 @@ def newton(
             if ahead @ step >= -0.5 * (slope @ step):
                 break
             step = step / 2
+        else:
+            return None
         point, slope = point - step, ahead
     return None
