@@ -161,12 +161,19 @@ def _add_legend(figure: Figure, axes: Any) -> None:
         handles, labels = ax.get_legend_handles_labels()
         entries.update(dict(zip(labels, handles, strict=True)))
     ours_first = sorted(entries, key=lambda label: label.endswith("published"))
-    # Width of a handle and of a letter, in inches: what does not fit would be cut off.
-    width = 0.6 + 0.08 * max(map(len, ours_first), default=0)
     figure.legend(
         [entries[label] for label in ours_first],
         ours_first,
         loc="outside lower center",
-        ncols=int(np.clip(figure.get_figwidth() / width, 1, 6)),
+        ncols=_columns(ours_first, figure.get_figwidth()),
         frameon=False,
     )
+
+
+def _columns(labels: list[str], width: float) -> int:
+    """Return into how many columns labels fit, at most 6: what does not fit would be cut off."""
+    for n_columns in range(min(6, len(labels)), 1, -1):
+        longest = [max(map(len, part)) for part in np.array_split(labels, n_columns)]
+        if sum(0.6 + 0.08 * length for length in longest) <= width:  # inches: handle and letters
+            return n_columns
+    return 1
