@@ -10,9 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from isrlearn import LogisticHead
-from isrlearn._logistic import PART, newton
+from isrlearn._logistic import PART, ROWS_PER_WEIGHT, newton
 from isrlearn.baselines import ERM
 from isrlearn.datasets import LinearUnitTest
+
+MANY = PART * ROWS_PER_WEIGHT * 11 // 3 + 1  # rows of each environment: a part of all is the start
 
 
 def draw(random, rows=300):
@@ -61,7 +63,7 @@ def test_the_head_takes_weights_as_repeated_rows(random):
 
 @pytest.mark.parametrize("model", [LogisticHead(), ERM("standardised"), ERM("whitened")], ids=str)
 def test_the_order_of_rows_changes_nothing(random, model):
-    X, y, _ = draw(random, 1000)
+    X, y, _ = draw(random, MANY)
     order = random.permutation(len(y))
     before = model.fit(X, y).coef_
     np.testing.assert_allclose(model.fit(X[order], y[order]).coef_, before, rtol=1e-3, atol=1e-3)
@@ -77,7 +79,7 @@ def test_single_precision_reaches_the_same_optimum(random):
 @pytest.mark.parametrize("case", ["class", "weight", "weight of a class", "one row"])
 def test_a_part_that_lacks_something_is_no_start(random, case):
     # Every eighth row begins the fit: take from just these what a fit needs.
-    X, y, _ = draw(random)
+    X, y, _ = draw(random, MANY)
     part = np.arange(len(y)) % PART == 0
     weights = np.ones(len(y))
     if case == "class":
