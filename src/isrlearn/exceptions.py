@@ -9,12 +9,15 @@ Examples
 """
 
 __all__ = [
+    "DataError",
     "EmptyCellWarning",
+    "FeatureFileError",
     "JobError",
     "SingleEnvironmentWarning",
     "SparseInputError",
     "StoreError",
     "TinyCellWarning",
+    "TrainingError",
 ]
 
 
@@ -40,3 +43,15 @@ class JobError(RuntimeError):
 
 class StoreError(ValueError):
     """A file cannot be used as a store of benchmark results."""
+
+
+class DataError(ValueError):
+    """Images, texts or their tables are missing or damaged; the message names the file."""
+
+
+class FeatureFileError(ValueError):
+    """A folder cannot be used as a feature file."""
+
+
+class TrainingError(RuntimeError):
+    """A network cannot be trained further; the message says why."""

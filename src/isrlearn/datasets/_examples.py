@@ -1,0 +1,206 @@
+"""Images or texts with a label, an environment and a split: what a network is trained on."""
+
+import hashlib
+import io
+import os
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+
+from isrlearn._typing import IntArray
+from isrlearn.exceptions import DataError
+
+SPLITS: Final = ("train", "validation", "test")
+UNKNOWN_ENVIRONMENT: Final = -1
+SHOWN: Final = 3
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """Images in a folder, by their path below it."""
+
+    root: Path
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of an image."""
+        return (self.root / name).read_bytes()
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Return the names that have no file; each folder is listed once."""
+        folders = {os.path.dirname(name) for name in names}
+        there = {
+            os.path.join(folder, entry.name)
+            for folder in folders
+            if (self.root / folder).is_dir()
+            for entry in os.scandir(self.root / folder)
+        }
+        return [name for name in names if name not in there]
+
+    def where(self, name: str) -> str:
+        """Return what to call an image in a message."""
+        return str(self.root / name)
+
+
+@dataclass(frozen=True)
+class ImageArchive:
+    """Images in a tar file that is not unpacked: its members are read where they lie."""
+
+    path: Path
+    places: Mapping[str, tuple[int, int]]
+    """Offset and size of each member, by its name below the folder of the table."""
+
+    @classmethod
+    def open(cls, path: Path, below: str) -> Self:
+        """List the members below a folder of the archive."""
+        with tarfile.open(path) as archive:
+            members = [m for m in archive if m.isfile() and m.name.startswith(below)]
+        return cls(path, {m.name.removeprefix(below): (m.offset_data, m.size) for m in members})
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of an image."""
+        offset, size = self.places[name]
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Return the names that are not in the archive."""
+        return [name for name in names if name not in self.places]
+
+    def where(self, name: str) -> str:
+        """Return what to call an image in a message."""
+        return f"{name} in {self.path}"
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Images or texts, not read yet, with a label, an environment and a split each.
+
+    Parameters
+    ----------
+    layout : str
+        Where they come from: "waterbirds", "celeba", "multinli" or "table".
+    kind : {"image", "text"}
+        What a network gets.
+    inputs : sequence of n str or (str, str)
+        Names of images, or texts, or pairs of texts.
+    labels : ndarray of shape (n,)
+        Place of each label in `classes`.
+    environments : ndarray of shape (n,)
+        Place of each environment in `environment_names`; -1 where it is unknown.
+    split : ndarray of shape (n,)
+        0 train, 1 validation, 2 test.
+    classes, environment_names : tuple of str
+        Names.
+    images : ImageFolder or ImageArchive, default=None
+        Where images are read from.
+    """
+
+    layout: str
+    kind: Literal["image", "text"]
+    inputs: Sequence[Any]
+    labels: IntArray
+    environments: IntArray
+    split: IntArray
+    classes: tuple[str, ...]
+    environment_names: tuple[str, ...]
+    images: ImageFolder | ImageArchive | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.inputs):
+            raise DataError(f"the {self.layout} table has no rows.")
+        if self.images is not None:
+            refuse_missing(self.images, self.inputs)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def take(self, split: str | None = None, *, rows: Any = None) -> Self:
+        """Return the rows of one split ("train", "validation", "test"), or those given.
+
+        Parameters
+        ----------
+        split : str, default=None
+            Name of a split.
+        rows : array-like of int, default=None
+            Places of the rows, instead.
+
+        Returns
+        -------
+        Examples
+        """
+        if split is not None:
+            if split not in SPLITS:
+                raise ValueError(f"split={split!r} must be one of {', '.join(SPLITS)}.")
+            rows = np.flatnonzero(self.split == SPLITS.index(split))
+            if not len(rows):
+                raise DataError(f"no row of the {self.layout} table is in the {split} split.")
+        taken = np.asarray(rows, dtype=np.intp)
+        return replace(
+            self,
+            inputs=[self.inputs[i] for i in taken],
+            labels=self.labels[taken],
+            environments=self.environments[taken],
+            split=self.split[taken],
+            images=None,
+        )._with_images(self.images)
+
+    def counts(self) -> dict[str, IntArray]:
+        """Return the number of rows by split, class (rows) and environment (columns)."""
+        shape = len(self.classes), len(self.environment_names)
+        tables = {}
+        for place, name in enumerate(SPLITS):
+            rows = (self.split == place) & (self.environments >= 0)
+            cells = self.labels[rows] * shape[1] + self.environments[rows]
+            tables[name] = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        return tables
+
+    def digest(self) -> str:
+        """Return a hash of the rows: two runs on other rows must not be mixed."""
+        summary = hashlib.sha256()
+        for name in self.inputs:
+            summary.update(repr(name).encode())
+        for codes in (self.labels, self.environments, self.split):
+            summary.update(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
+        return summary.hexdigest()[:16]
+
+    def image(self, row: int) -> Any:
+        """Return a decoded image (PIL, RGB).
+
+        Parameters
+        ----------
+        row : int
+            Its place.
+        """
+        from PIL import Image
+
+        if self.images is None:
+            raise TypeError(f"the rows of this {self.layout} table are texts, not images.")
+        name = self.inputs[row]
+        try:
+            return Image.open(io.BytesIO(self.images.read(name))).convert("RGB")
+        except (OSError, SyntaxError, ValueError) as error:
+            raise DataError(
+                f"{self.images.where(name)} is not a whole image ({error}): fetch it again."
+            ) from error
+
+    def _with_images(self, images: ImageFolder | ImageArchive | None) -> Self:
+        # Not through the constructor: the files of a part were looked for with the whole.
+        object.__setattr__(self, "images", images)
+        return self
+
+
+def refuse_missing(images: ImageFolder | ImageArchive, names: Sequence[str]) -> None:
+    """Raise `DataError` if a row of the table has no image."""
+    missing = images.missing(names)
+    if missing:
+        shown = ", ".join(images.where(name) for name in missing[:SHOWN])
+        rest = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise DataError(
+            f"{len(missing)} of {len(names)} images of the table are not there: {shown}{rest}. "
+            "Unpack the images again, or drop these rows from the table."
+        )

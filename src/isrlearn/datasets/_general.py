@@ -1,0 +1,122 @@
+"""A table of the user's own: a path or a text, a label, an environment and a split in each row."""
+
+from pathlib import Path
+from typing import Final
+
+from isrlearn.datasets._celeba import find_celeba, read_celeba
+from isrlearn.datasets._columns import Table, encode, splits_by_number_or_name
+from isrlearn.datasets._examples import Examples, ImageFolder
+from isrlearn.datasets._multinli import find_multinli, read_multinli
+from isrlearn.datasets._waterbirds import find_waterbirds, read_waterbirds
+from isrlearn.exceptions import DataError
+
+LAYOUTS: Final = ("waterbirds", "celeba", "multinli", "table")
+
+
+def read_table(path: str | Path) -> Examples:
+    """Read a csv of images or texts.
+
+    Parameters
+    ----------
+    path : path
+        A .csv with the columns ``path`` (of an image, below the folder of the csv) or ``text`` (and
+        ``text2`` for pairs), ``label``, ``environment`` (empty where unknown) and ``split`` (train,
+        validation, test, or 0, 1, 2).
+
+    Returns
+    -------
+    Examples
+        Classes and environments sorted by name, numbers by value.
+    """
+    path = Path(path)
+    table = Table.read(path)
+    is_image = "path" in table.columns
+    if not is_image and "text" not in table.columns:
+        raise DataError(
+            f"{path} has neither a column 'path' (images) nor 'text'; it has "
+            f"{', '.join(table.columns)}."
+        )
+    classes, labels = encode(_without_gaps(table, "label"))
+    environment_names, environments = encode(table.texts("environment"))
+    texts = table.texts("path" if is_image else "text")
+    pairs = list(zip(texts, table.texts("text2"), strict=True)) if "text2" in table.columns else []
+    return Examples(
+        layout="table",
+        kind="image" if is_image else "text",
+        inputs=_inside(table, texts) if is_image else pairs or texts,
+        labels=labels,
+        environments=environments,
+        split=table.codes("split", splits_by_number_or_name()),
+        classes=classes,
+        environment_names=environment_names,
+        images=ImageFolder(path.parent) if is_image else None,
+    )
+
+
+def read_examples(
+    path: str | Path, layout: str | None = None, *, negation: str = "published"
+) -> Examples:
+    """Read a data set, finding out its layout.
+
+    Parameters
+    ----------
+    path : path
+        A folder with Waterbirds, CelebA or MultiNLI, or a .csv of your own.
+    layout : {"waterbirds", "celeba", "multinli", "table"}, default=None
+        What it is; None looks at the files.
+    negation : {"published", "extended"}, default="published"
+        For MultiNLI: which words are negations.
+
+    Returns
+    -------
+    Examples
+
+    See Also
+    --------
+    read_waterbirds, read_celeba, read_multinli, read_table : What each expects.
+    """
+    path = Path(path)
+    if layout is not None and layout not in LAYOUTS:
+        raise ValueError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}.")
+    if not path.exists():
+        raise DataError(f"{path} is not there: name a folder with data, or a csv.")
+    found = layout or _layout(path)
+    if found == "table":
+        return read_table(path)
+    if found == "multinli":
+        return read_multinli(path, negation=negation)
+    return {"waterbirds": read_waterbirds, "celeba": read_celeba}[found](path)
+
+
+def _layout(path: Path) -> str:
+    if path.is_file():
+        return "table"
+    finders = {"celeba": find_celeba, "multinli": find_multinli, "waterbirds": find_waterbirds}
+    found = [name for name, find in finders.items() if find(path)]
+    if len(found) != 1:
+        what = f"more than one layout ({', '.join(found)})" if found else "no layout that we know"
+        raise DataError(
+            f"{path} has {what}. Known are Waterbirds (metadata.csv), CelebA "
+            "(list_attr_celeba.csv), MultiNLI (multinli*.tsv, glue_data/MNLI) and a csv with the "
+            "columns path or text, label, environment, split: name the csv itself, or say which "
+            "with layout."
+        )
+    return found[0]
+
+
+def _without_gaps(table: Table, column: str) -> list[str]:
+    values = table.texts(column)
+    if "" in values:
+        raise DataError(f"{table.path}, line {values.index('') + 2}: {column} is empty.")
+    return values
+
+
+def _inside(table: Table, names: list[str]) -> list[str]:
+    """Refuse paths that leave the folder: a table from elsewhere must not read other files."""
+    for line, name in enumerate(names, start=2):
+        if not name or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise DataError(
+                f"{table.path}, line {line}: path is {name!r}, which must be a file below the "
+                "folder of the csv."
+            )
+    return [str(Path(name)) for name in names]

@@ -1,0 +1,85 @@
+"""Waterbirds: birds cut out of one photograph and put into another."""
+
+import tarfile
+from pathlib import Path
+from typing import Final
+
+from isrlearn.datasets._columns import Table, first_there, splits_by_number_or_name
+from isrlearn.datasets._examples import Examples, ImageArchive, ImageFolder
+from isrlearn.exceptions import DataError
+
+ADDRESS: Final = "https://nlp.stanford.edu/data/dro/waterbird_complete95_forest2water2.tar.gz"
+FOLDER: Final = "waterbird_complete95_forest2water2"
+TABLE: Final = "metadata.csv"
+BINARY: Final = {"0": 0, "1": 1}
+
+
+def find_waterbirds(folder: Path) -> Path | None:
+    """Return the table of Waterbirds in or below a folder, or a tar file that holds one."""
+    places = (folder, folder / FOLDER, folder / "data" / FOLDER, *_folders(folder))
+    table = first_there([place / TABLE for place in places])
+    return table or next((tar for tar in sorted(folder.glob("*.tar")) if _member(tar)), None)
+
+
+def read_waterbirds(folder: str | Path) -> Examples:
+    """Read Waterbirds in the layout of its release.
+
+    Parameters
+    ----------
+    folder : path
+        Holds ``metadata.csv`` (img_filename, y: 1 waterbird, place: 1 water, split: 0 train, 1
+        validation, 2 test) and the images below it; or a folder above; or a tar file of it.
+
+    Returns
+    -------
+    Examples
+        Classes landbird and waterbird, environments land and water.
+
+    References
+    ----------
+    .. [1] S. Sagawa, P. W. Koh, T. Hashimoto, P. Liang (2020). Distributionally robust neural
+       networks for group shifts. ICLR.
+    """
+    folder = Path(folder)
+    path = find_waterbirds(folder)
+    if path is None:
+        raise DataError(
+            f"{folder} has no {TABLE} of Waterbirds. Fetch {ADDRESS} and unpack it there: the "
+            f"table belongs at {folder / FOLDER / TABLE}."
+        )
+    table, images = _open(path)
+    return Examples(
+        layout="waterbirds",
+        kind="image",
+        inputs=table.texts("img_filename"),
+        labels=table.codes("y", BINARY),
+        environments=table.codes("place", BINARY),
+        split=table.codes("split", splits_by_number_or_name()),
+        classes=("landbird", "waterbird"),
+        environment_names=("land", "water"),
+        images=images,
+    )
+
+
+def _open(path: Path) -> tuple[Table, ImageFolder | ImageArchive]:
+    if path.suffix != ".tar":
+        return Table.read(path), ImageFolder(path.parent)
+    member = _member(path)
+    below = member.removesuffix(TABLE)
+    images = ImageArchive.open(path, below)
+    text = images.read(TABLE).decode("utf-8-sig")
+    return Table(f"{path}:{member}", text), images
+
+
+def _member(tar: Path) -> str:
+    """Return the name of the table in a tar file, or ""."""
+    try:
+        with tarfile.open(tar) as archive:
+            # The table stands near the front or the end; a listing reads the headers alone.
+            return next((m.name for m in archive if Path(m.name).name == TABLE), "")
+    except tarfile.TarError:
+        return ""
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
