@@ -11,7 +11,25 @@ except ImportError as error:
     ) from error
 
 from isrlearn.networks._collect import collect_features
+from isrlearn.networks._evaluation import evaluate
+from isrlearn.networks._objectives import GroupWeights
 from isrlearn.networks._repair import Repair, put_weights, repair
 from isrlearn.networks._report import RepairReport
+from isrlearn.networks._rows import NetworkRows
+from isrlearn.networks._settings import TrainingSettings
+from isrlearn.networks._training import Epoch, Training, train
 
-__all__ = ["Repair", "RepairReport", "collect_features", "put_weights", "repair"]
+__all__ = [
+    "Epoch",
+    "GroupWeights",
+    "NetworkRows",
+    "Repair",
+    "RepairReport",
+    "Training",
+    "TrainingSettings",
+    "collect_features",
+    "evaluate",
+    "put_weights",
+    "repair",
+    "train",
+]

@@ -115,7 +115,7 @@ def _chunks(
 def as_array(tensor: torch.Tensor) -> FloatArray:
     """Return a copy as float32, or float64 where the network computes in it."""
     kept = tensor.dtype in (torch.float32, torch.float64)
-    return np.array(tensor.to("cpu", tensor.dtype if kept else torch.float32))
+    return tensor.to("cpu", tensor.dtype if kept else torch.float32).numpy().copy()
 
 
 def _joined(chunks: list[Features]) -> Features:

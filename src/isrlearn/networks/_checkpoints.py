@@ -1,0 +1,89 @@
+"""Checkpoints of a training run: safetensors, replaced whole, never pickle."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from isrlearn._files import write_whole
+from isrlearn.exceptions import TrainingError
+
+Tensors = dict[str, torch.Tensor]
+
+
+def save_tensors(path: Path, tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> None:
+    """Write tensors and notes into one safetensors file.
+
+    Parameters
+    ----------
+    path : Path
+        Replaced when the new file is whole.
+    tensors : mapping of str to Tensor
+        What to keep; tensors that share memory are written each.
+    notes : mapping
+        What json can hold.
+    """
+    # Cloned: safetensors refuses tensors that share memory, such as tied weights.
+    own = {name: t.detach().to("cpu").contiguous().clone() for name, t in tensors.items()}
+    text = {"isrlearn": json.dumps(notes, sort_keys=True)}
+    write_whole(path, lambda unfinished: save_file(own, unfinished, metadata=text))
+
+
+def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
+    """Read what `save_tensors` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    tensors : dict of str to Tensor
+    notes : dict
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            notes = json.loads((file.metadata() or {}).get("isrlearn", "{}"))
+            return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise TrainingError(f"{path} is not there.") from error
+    except (SafetensorError, json.JSONDecodeError, OSError) as error:
+        raise TrainingError(f"{path} is damaged ({error}): remove it to begin anew.") from error
+
+
+def model_tensors(model: nn.Module, prefix: str = "") -> Tensors:
+    """Return parameters and buffers by name."""
+    return {f"{prefix}{name}": tensor for name, tensor in model.state_dict().items()}
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:
+    """Return the state of an optimizer as tensors, by ``optimizer.<parameter>.<name>``."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"optimizer.{place}.{name}": torch.as_tensor(value)
+        for place, values in state.items()
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """Put the state of `optimizer_tensors` back."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for key, tensor in tensors.items():
+        if key.startswith("optimizer."):
+            _, place, name = key.split(".", 2)
+            state.setdefault(int(place), {})[name] = tensor
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def without_prefix(tensors: Tensors, prefix: str) -> Tensors:
+    """Return the tensors of one prefix, without it."""
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

@@ -1,0 +1,168 @@
+"""From images and texts to what a network takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+import torch
+
+from isrlearn.datasets import Examples
+from isrlearn.networks._rows import NetworkRows
+
+IMAGENET_MEAN: Final = (0.485, 0.456, 0.406)
+IMAGENET_SPREAD: Final = (0.229, 0.224, 0.225)
+
+
+class Inputs(Protocol):
+    """How the examples of one kind become the inputs of a network."""
+
+    kind: str
+
+    def one(self, examples: Examples, row: int) -> Any:
+        """Return one example, read and prepared."""
+
+    def collate(self, items: list[Any]) -> Any:
+        """Return the inputs of a batch."""
+
+
+@dataclass(frozen=True)
+class ImageInputs:
+    """Images as tensors: resized, the middle cut out, and normalised.
+
+    Parameters
+    ----------
+    size : int, default=224
+        Pixels of each side of what the network sees.
+    margin : float, default=1.0
+        An image is first resized to ``margin * size``.
+    keep_shape : bool, default=True
+        Resize so that the shorter side fits and cut the middle; False stretches to a square, as in
+        the published Waterbirds experiments.
+    mean, spread : tuple of float
+        Of each colour in [0, 1]: subtracted and divided by.
+    """
+
+    size: int = 224
+    margin: float = 1.0
+    keep_shape: bool = True
+    mean: tuple[float, ...] = IMAGENET_MEAN
+    spread: tuple[float, ...] = IMAGENET_SPREAD
+    kind: str = field(default="image", init=False)
+
+    def one(self, examples: Examples, row: int) -> torch.Tensor:
+        """Return an image as a tensor of shape (3, size, size)."""
+        return self.tensor(examples.image(row))
+
+    def tensor(self, image: Any) -> torch.Tensor:
+        """Return a PIL image as a tensor of shape (3, size, size)."""
+        pixels = np.asarray(self._cut(image), dtype=np.float32) / 255
+        pixels = (pixels - np.float32(self.mean)) / np.float32(self.spread)
+        return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+
+    def collate(self, items: list[torch.Tensor]) -> torch.Tensor:
+        """Return a batch of images."""
+        return torch.stack(items)
+
+    def _cut(self, image: Any) -> Any:
+        from PIL import Image
+
+        target = round(self.margin * self.size)
+        width, height = target, target
+        if self.keep_shape:
+            factor = target / min(image.size)
+            width, height = (max(target, round(side * factor)) for side in image.size)
+        if image.size != (width, height):
+            image = image.resize((width, height), Image.Resampling.BILINEAR)
+        left, top = (width - self.size) // 2, (height - self.size) // 2
+        return image.crop((left, top, left + self.size, top + self.size))
+
+
+@dataclass(frozen=True)
+class TextInputs:
+    """Texts, or pairs of them, as tokens.
+
+    Parameters
+    ----------
+    tokenizer : transformers tokenizer
+        Of the network.
+    max_length : int, default=128
+        Tokens that are kept; of a pair, the longer text is cut first.
+    """
+
+    tokenizer: Any
+    max_length: int = 128
+    kind: str = field(default="text", init=False)
+
+    def one(self, examples: Examples, row: int) -> Any:
+        """Return a text or a pair as it is."""
+        return examples.inputs[row]
+
+    def collate(self, items: list[Any]) -> dict[str, torch.Tensor]:
+        """Return the tokens of a batch, padded to its longest."""
+        if isinstance(items[0], str):
+            texts: list[Any] = [items]
+        else:
+            texts = [[first for first, _ in items], [second for _, second in items]]
+        return dict(
+            self.tokenizer(
+                *texts,
+                padding=True,
+                truncation=True,
+                max_length=self.max_length,
+                return_tensors="pt",
+            )
+        )
+
+    def lengths(self, examples: Examples) -> list[int]:
+        """Return about how long each text is: its words."""
+        return [
+            len(text.split()) if isinstance(text, str) else sum(len(part.split()) for part in text)
+            for text in examples.inputs
+        ]
+
+
+class _Read(Sequence[Any]):
+    """Examples that are read when they are asked for."""
+
+    def __init__(self, examples: Examples, inputs: Inputs) -> None:
+        self.examples, self.inputs = examples, inputs
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.inputs.one(self.examples, int(row))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[row] for row in range(len(self)))
+
+
+def rows_of(examples: Examples, inputs: Inputs) -> NetworkRows:
+    """Return examples as rows of a network.
+
+    Parameters
+    ----------
+    examples : Examples
+        Images or texts.
+    inputs : ImageInputs or TextInputs
+        How the network takes them.
+
+    Returns
+    -------
+    NetworkRows
+    """
+    if inputs.kind != examples.kind:
+        raise ValueError(
+            f"the backbone takes {inputs.kind}s, and the {examples.layout} data are "
+            f"{examples.kind}s: choose another backbone."
+        )
+    lengths = inputs.lengths(examples) if isinstance(inputs, TextInputs) else None
+    return NetworkRows(
+        _Read(examples, inputs),
+        examples.labels,
+        examples.environments,
+        collate=inputs.collate,
+        lengths=lengths,
+        digest=examples.digest(),
+    )
