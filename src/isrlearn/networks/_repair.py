@@ -119,7 +119,7 @@ def repair(
     """
     _check(head, isr)
     name, rows = collect(model, loader, layer, progress=progress)
-    old = _weights(model, name)
+    old = head_of(model, name)
     new = _folded(rows, isr, old) if _is(head, "fold") else _refitted(rows, isr, head, old, group_weight)
     scored = rows if holdout is None else collect(model, holdout, name, progress=progress)[1]
     report = RepairReport(
@@ -187,7 +187,7 @@ def _refitted(
     _check_labels(rows.labels, len(old[0]))
     classifier = ISRClassifier(isr, None if _is(head, "refit") else head, group_weight=group_weight)
     classifier.fit(rows.features, rows.labels, environments=rows.known_environments())
-    weights = _of_outputs(classifier.coef_, classifier.intercept_, len(old[0]))
+    weights = two_outputs(classifier.coef_, classifier.intercept_, len(old[0]))
     if old[1] is None:
         weights = _without_bias(classifier, rows, len(old[0]))
     return _New(weights, classifier.subspace_, classifier.diagnose(), classifier)
@@ -209,10 +209,10 @@ def _without_bias(classifier: ISRClassifier, rows: Features, n_outputs: int) -> 
         weights = balanced_weights(check_rows(*checked, estimator=classifier, reset=False))
     fit_head(head, origin.project(rows.features), rows.labels, weights)
     weight, bias = fold(head)
-    return _of_outputs(*origin.fold_into(weight, bias), n_outputs)[0], None
+    return two_outputs(*origin.fold_into(weight, bias), n_outputs)[0], None
 
 
-def _of_outputs(weight: Float64Array, bias: Float64Array, n_outputs: int) -> Weights:
+def two_outputs(weight: Float64Array, bias: Float64Array, n_outputs: int) -> Weights:
     """Spread the one row of a head for two classes over two outputs: softmax gives the same."""
     weight, bias = np.atleast_2d(weight), np.atleast_1d(bias)
     if len(weight) == 1 and n_outputs == 2:
@@ -220,7 +220,8 @@ def _of_outputs(weight: Float64Array, bias: Float64Array, n_outputs: int) -> Wei
     return weight, bias
 
 
-def _weights(model: nn.Module, layer: str) -> Weights:
+def head_of(model: nn.Module, layer: str) -> Weights:
+    """Return weight and bias of a linear layer as float64 arrays; None for no bias."""
     module = named_linear(model, layer)
     _refuse_shared(model, layer, module)
     bias = None if module.bias is None else as_array(module.bias.detach()).astype(np.float64)

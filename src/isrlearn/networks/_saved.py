@@ -1,0 +1,91 @@
+"""A trained network on disk: weights as safetensors, and a card that says what they belong to."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from isrlearn._files import write_whole
+from isrlearn.exceptions import TrainingError
+from isrlearn.networks._backbones import Backbone, load_backbone
+from isrlearn.networks._checkpoints import load_tensors
+from isrlearn.networks._training import WEIGHTS
+
+CARD: Final = "network.json"
+PROTOCOL: Final = 1
+
+
+@dataclass(frozen=True)
+class NetworkCard:
+    """What is needed to build a network again.
+
+    Parameters
+    ----------
+    backbone : str
+        As in `load_backbone`.
+    classes, environments : tuple of str
+        Names, in the order of their numbers.
+    image_size, max_length : int or None
+        As in `load_backbone`.
+    """
+
+    backbone: str
+    classes: tuple[str, ...]
+    environments: tuple[str, ...]
+    image_size: int | None = None
+    max_length: int | None = None
+
+    def build(self, seed: int = 0) -> Backbone:
+        """Return the network with its first weights."""
+        return load_backbone(
+            self.backbone,
+            len(self.classes),
+            seed=seed,
+            image_size=self.image_size,
+            max_length=self.max_length,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the card."""
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"protocol": PROTOCOL, **asdict(self)}, indent=1)
+        write_whole(folder / CARD, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
+    """Return a network that `isrlearn train` or `isrlearn repair` wrote.
+
+    Parameters
+    ----------
+    folder : path
+        Holds ``network.json`` and ``model.safetensors``.
+
+    Returns
+    -------
+    backbone : Backbone
+    card : NetworkCard
+    """
+    folder = Path(folder)
+    try:
+        fields = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        protocol = fields.pop("protocol")
+        card = NetworkCard(
+            **{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+        )
+    except FileNotFoundError as error:
+        raise TrainingError(f"{folder} has no {CARD}: it is not a network of isrlearn.") from error
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise TrainingError(f"{folder / CARD} is damaged ({error!r}).") from error
+    if protocol != PROTOCOL:
+        raise TrainingError(f"{folder} has protocol {protocol!r}; this version reads {PROTOCOL}.")
+    if not (folder / WEIGHTS).exists():
+        raise TrainingError(f"{folder} has no {WEIGHTS}: its training has not come to an epoch.")
+    backbone = card.build()
+    backbone.model.load_state_dict(load_tensors(folder / WEIGHTS)[0])
+    return backbone, card
+
+
+def weights_digest(folder: str | Path) -> str:
+    """Return a hash of the weights of a network."""
+    return hashlib.sha256((Path(folder) / WEIGHTS).read_bytes()).hexdigest()[:16]

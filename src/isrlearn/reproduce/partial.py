@@ -1,0 +1,148 @@
+"""Partial environment labels: moments from a part of the rows, the head from all of them."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from isrlearn._typing import IntArray
+from isrlearn.io import Features
+from isrlearn.reproduce.heads import Reduced, removal, score
+from isrlearn.reproduce.plans import Plan
+from isrlearn.reproduce.tables import SCORES, TITLES, chosen
+
+FRACTIONS: Final = tuple(round(0.1 * i, 1) for i in range(1, 11))
+N_SUBSETS: Final = 10
+METHODS: Final = ("isr-mean", "isr-cov", "isr")
+
+
+def partial_records(
+    features: Features,
+    result: dict[str, Any],
+    plan: Plan,
+    *,
+    advance: Callable[[], None] = lambda: None,
+    n_subsets: int = N_SUBSETS,
+) -> list[dict[str, Any]]:
+    """Score one network with a part of the environment labels.
+
+    The settings of each method are those of the table, chosen with all labels; a row whose
+    environment is not known takes part in the head alone.
+
+    Parameters
+    ----------
+    features : Features
+        Of the network, with the split.
+    result : dict
+        Of the network in Table 1.
+    plan : Plan
+        Of the table.
+    advance : callable
+        Called after each subset.
+    n_subsets : int, default=10
+        Random subsets for each share.
+
+    Returns
+    -------
+    list of dict
+        Objective, seed, method, fraction, subset and test scores.
+    """
+    train, test = features.take(0), features.take(2)
+    space = Reduced(train, plan.heads.pca)
+    n_environments = len(np.unique(train.environments[train.environments >= 0]))
+    records = []
+    for fraction in FRACTIONS:
+        # All labels: every subset is the same.
+        for subset in range(1 if fraction == 1 else n_subsets):
+            environments = hide(train.environments, fraction, [result["seed"], subset])
+            for method in METHODS:
+                setting = chosen(result)[method]
+                isr = removal(method, setting["n_spurious"], n_environments)
+                space.remove(isr, environments)
+                weights = space.head(isr, setting["C"], setting["head"], environments)
+                scores = score(test, weights)
+                records.append(
+                    {
+                        "objective": result["objective"],
+                        "seed": result["seed"],
+                        "method": method,
+                        "fraction": fraction,
+                        "subset": subset,
+                        "average": scores.average,
+                        "worst_group": scores.worst,
+                    }
+                )
+            advance()
+    return records
+
+
+def hide(environments: IntArray, fraction: float, seed: list[int]) -> Any:
+    """Return environments of which a random share is known, and the rest None.
+
+    Parameters
+    ----------
+    environments : ndarray of shape (n,)
+        All of them.
+    fraction : float
+        Share that stays known.
+    seed : list of int
+        Which rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    shown = environments.astype(object)
+    order = np.random.default_rng(seed).permutation(len(shown))
+    shown[order[round(fraction * len(shown)) :]] = None
+    return shown
+
+
+def partial_figure(records: list[dict[str, Any]], results: list[dict[str, Any]]) -> Any:
+    """Draw mean accuracies against the share of known environments, with 95 % bands.
+
+    A band is the interval of the mean over all networks and subsets, as in the paper.
+
+    Parameters
+    ----------
+    records : list of dict
+        Of `partial_records`, over networks.
+    results : list of dict
+        Of the networks in Table 1, for the level of the original heads.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    from matplotlib.figure import Figure
+
+    from isrlearn.plots import plot_curve
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained", dpi=130)
+    for ax, score_name in zip(figure.subplots(1, 2), ("worst_group", "average"), strict=True):
+        for method, color in zip(METHODS, ("#3b6fb6", "#d98032", "#7a4fa3"), strict=True):
+            means, halves = _curve(records, method, score_name)
+            label = TITLES[method]
+            percent = [100 * f for f in FRACTIONS]
+            plot_curve(ax, percent, means, halves, color=color, marker="o", label=label)
+        level = 100 * np.mean([chosen(r)["original"][score_name] for r in results])
+        ax.axhline(level, color="0.4", linestyle="--", label="original head")
+        ax.set(xlabel="known environments (%)", ylabel=f"{SCORES[score_name]} accuracy (%)")
+    figure.axes[0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _curve(
+    records: list[dict[str, Any]], method: str, score_name: str
+) -> tuple[list[float], list[float]]:
+    means, halves = [], []
+    for fraction in FRACTIONS:
+        values = [
+            100 * r[score_name]
+            for r in records
+            if r["method"] == method and r["fraction"] == fraction
+        ]
+        means.append(float(np.mean(values)))
+        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        halves.append(1.96 * float(error))
+    return means, halves

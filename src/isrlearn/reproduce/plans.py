@@ -1,0 +1,150 @@
+"""Plans: every number that decides a row of a table, in a file under version control."""
+
+import hashlib
+import json
+import tomllib
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from isrlearn.networks import TrainingSettings
+from isrlearn.networks._objectives import OBJECTIVES
+from isrlearn.reproduce.heads import HeadGrid
+
+PUBLISHED: Final = {
+    "waterbirds": "waterbirds-resnet50",
+    "celeba": "celeba-resnet50",
+    "multinli": "multinli-bert",
+    "table": "waterbirds-resnet50",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the networks of a table are trained, and how their heads are chosen.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    backbone : str
+        As in `isrlearn.networks.load_backbone`.
+    training : dict of str to TrainingSettings
+        By objective; the seed is set for each network.
+    heads : HeadGrid
+        What is tried on the features.
+    image_size, max_length : int or None
+        As in `isrlearn.networks.load_backbone`.
+    """
+
+    name: str
+    backbone: str
+    training: dict[str, TrainingSettings]
+    heads: HeadGrid
+    image_size: int | None = None
+    max_length: int | None = None
+
+    def digest(self) -> str:
+        """Return a hash of everything but the name."""
+        contents = asdict(replace(self, name=""))
+        return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]
+
+    def with_epochs(self, epochs: int | None) -> "Plan":
+        """Return the plan with another number of epochs."""
+        if epochs is None:
+            return self
+        training = {name: replace(s, epochs=epochs) for name, s in self.training.items()}
+        return replace(self, training=training)
+
+
+def plan_names() -> list[str]:
+    """Return the names of the plans that come with the package."""
+    home = files("isrlearn.reproduce").joinpath("configs")
+    return sorted(f.name.removesuffix(".toml") for f in home.iterdir() if f.name.endswith(".toml"))
+
+
+def find_plan(layout: str, backbone: str | None = None, config: str | Path | None = None) -> Plan:
+    """Return the plan for a data set.
+
+    Parameters
+    ----------
+    layout : str
+        Of the data: "waterbirds", "celeba", "multinli" or "table".
+    backbone : str, default=None
+        Use the plan of this data set and backbone, or, where there is none, the published one with
+        another backbone.
+    config : str or path, default=None
+        Name of a plan, or a file.
+
+    Returns
+    -------
+    Plan
+    """
+    if config is not None:
+        plan = read_plan(config)
+        return plan if backbone is None else replace(plan, backbone=backbone)
+    own = f"{layout}-{backbone}"
+    if own in plan_names():
+        return read_plan(own)
+    plan = read_plan(PUBLISHED[layout])
+    return plan if backbone is None else replace(plan, backbone=backbone)
+
+
+def read_plan(config: str | Path) -> Plan:
+    """Read a plan by the name of one that comes with the package, or from a .toml file.
+
+    Parameters
+    ----------
+    config : str or path
+        Name or file.
+
+    Returns
+    -------
+    Plan
+    """
+    path: Any = Path(config)
+    if str(config) in plan_names():
+        path = files("isrlearn.reproduce").joinpath("configs", f"{config}.toml")
+    elif not path.is_file():
+        raise ValueError(
+            f"config {str(config)!r} is neither a .toml file nor one of {', '.join(plan_names())}."
+        )
+    try:
+        contents = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}.") from error
+    return _plan(path.name.removesuffix(".toml"), contents, str(path))
+
+
+def _plan(name: str, contents: dict[str, Any], where: str) -> Plan:
+    known = {f.name for f in fields(Plan)} - {"name"}
+    _refuse_unknown(contents, known, where)
+    if "backbone" not in contents or "training" not in contents:
+        raise ValueError(f"{where} needs 'backbone' and [training].")
+    training = dict(contents["training"])
+    own = {objective: training.pop(objective, {}) for objective in OBJECTIVES}
+    allowed = {f.name for f in fields(TrainingSettings)} - {"objective", "seed"}
+    for section in (training, *own.values()):
+        _refuse_unknown(section, allowed, where)
+    heads = contents.get("heads", {})
+    _refuse_unknown(heads, {f.name for f in fields(HeadGrid)}, where)
+    return Plan(
+        name=name,
+        backbone=contents["backbone"],
+        training={
+            objective: TrainingSettings(objective=objective, **{**training, **settings})
+            for objective, settings in own.items()
+        },
+        heads=HeadGrid(**{k: tuple(v) if isinstance(v, list) else v for k, v in heads.items()}),
+        image_size=contents.get("image_size"),
+        max_length=contents.get("max_length"),
+    )
+
+
+def _refuse_unknown(section: dict[str, Any], allowed: set[str], where: str) -> None:
+    unknown = sorted(set(section) - allowed)
+    if unknown:
+        raise ValueError(
+            f"{where} has {unknown[0]!r}, which is none of {', '.join(sorted(allowed))}."
+        )
