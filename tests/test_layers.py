@@ -25,11 +25,14 @@ LAYERS = [
     ["_folding"],
     ["_predictor_base"],
     ["_predictors", "_regressor"],
-    ["metrics", "datasets", "baselines"],
+    ["metrics", "datasets", "baselines", "io"],
     ["plots"],
-    ["benchmark"],
+    ["benchmark", "networks"],
+    ["reproduce"],
     ["demo", "_cli_support"],
     ["_cli_bench"],
+    ["_cli_networks"],
+    ["_cli_reproduce"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -63,8 +66,9 @@ def test_files_and_functions_stay_small(path):
     assert len(text.splitlines()) <= 400
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            body = node.end_lineno - node.lineno + 1
-            assert body <= 60, f"{node.name} has {body} lines"
+            first = node.body[ast.get_docstring(node) is not None :][:1] or [node]
+            body = node.end_lineno - first[0].lineno + 1
+            assert body <= 40, f"the body of {node.name} has {body} lines"
             assert not any(isinstance(n, ast.Assert) for n in ast.walk(node))
 
 

@@ -28,11 +28,11 @@ def say(text: str) -> None:
 @contextmanager
 def mistakes_of_the_user() -> Iterator[None]:
     """Turn errors that the library raises about its arguments into `UserError`."""
-    from isrlearn.exceptions import JobError
+    from isrlearn.exceptions import JobError, TrainingError
 
     try:
         yield
-    except (ValueError, JobError) as error:
+    except (ValueError, JobError, TrainingError) as error:
         raise UserError(str(error)) from error
 
 
@@ -106,3 +106,43 @@ def _lines(missing: list[Any]) -> Any:
             say(f"{done} of {len(missing)} jobs; about {left / 60:.1f} minutes left")
 
     return advance
+
+
+@contextmanager
+def watching(console: Console) -> Iterator[Any]:
+    """Yield a function of (what, done, all): a bar with time left, or lines where there is none."""
+    if not console.is_terminal:
+        yield _tenths()
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Left())
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=120) as bar:
+        task = bar.add_task("", total=None)
+        subject = ""
+
+        def watch(text: str, done: int, total: int) -> None:
+            nonlocal subject
+            name = text.partition(": ")[0] + str(total)
+            if name != subject:
+                subject = name
+                bar.reset(task, total=total)
+            bar.update(task, completed=done, total=total, description=text)
+
+        yield watch
+
+
+def _tenths() -> Any:
+    """Return a function that prints a line at the begin of each thing and after each fifth."""
+    last = ("", -1)
+
+    def watch(text: str, done: int, total: int) -> None:
+        nonlocal last
+        fifth = 5 * done // max(total, 1)
+        now = (text.partition(",")[0] + text.partition(": ")[2], fifth)
+        if now != last:
+            say(f"{text} ({done} of {total})")
+        last = now
+
+    return watch

@@ -16,6 +16,8 @@ except ImportError:
 
 from isrlearn import __version__
 from isrlearn._cli_bench import bench
+from isrlearn._cli_networks import extract, repair, train
+from isrlearn._cli_reproduce import reproduce
 from isrlearn._cli_support import (
     INTERRUPTED,
     USAGE_ERROR,
@@ -43,7 +45,8 @@ app = App(
     ),
     version=__version__,
 )
-app.command(bench)
+for command in (train, extract, repair, bench, reproduce):
+    app.command(command)
 
 
 def _seed(type_: Any, tokens: Sequence[Token]) -> int:

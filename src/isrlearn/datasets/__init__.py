@@ -3,7 +3,7 @@
 from isrlearn.datasets._base import EnvironmentRows
 from isrlearn.datasets._celeba import read_celeba
 from isrlearn.datasets._digits import load_colored_digits
-from isrlearn.datasets._examples import Examples
+from isrlearn.datasets._examples import ExampleSet
 from isrlearn.datasets._gaussian import LinearGaussian, make_linear_gaussian
 from isrlearn.datasets._general import read_examples, read_table
 from isrlearn.datasets._multinli import has_negation, read_multinli
@@ -14,7 +14,7 @@ from isrlearn.datasets._waterbirds import read_waterbirds
 __all__ = [
     "PENGUIN_FEATURES",
     "EnvironmentRows",
-    "Examples",
+    "ExampleSet",
     "LinearGaussian",
     "LinearUnitTest",
     "has_negation",

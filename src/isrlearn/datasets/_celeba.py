@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from isrlearn.datasets._columns import Table, first_there, read_text, splits_by_number_or_name
-from isrlearn.datasets._examples import Examples, ImageFolder
+from isrlearn.datasets._examples import ExampleSet, ImageFolder
 from isrlearn.exceptions import DataError
 
 ADDRESS: Final = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
@@ -22,7 +22,7 @@ def find_celeba(folder: Path) -> Path | None:
     return first_there([place / name for place in places for name in ATTRIBUTES])
 
 
-def read_celeba(folder: str | Path) -> Examples:
+def read_celeba(folder: str | Path) -> ExampleSet:
     """Read CelebA: is the hair blond, with gender as environment.
 
     Parameters
@@ -33,7 +33,7 @@ def read_celeba(folder: str | Path) -> Examples:
 
     Returns
     -------
-    Examples
+    ExampleSet
         Classes "not blond" and "blond" (``Blond_Hair``), environments "female" and "male"
         (``Male``).
 
@@ -55,7 +55,7 @@ def read_celeba(folder: str | Path) -> Examples:
         raise DataError(f"{home} has no {PARTITION[0]} (or .txt): fetch it from {ADDRESS}.")
     attributes = _read(path, header=True)
     names = attributes.texts("image_id")
-    return Examples(
+    return ExampleSet(
         layout="celeba",
         kind="image",
         inputs=names,

@@ -31,9 +31,9 @@ class ImageFolder:
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """Return the names that have no file; each folder is listed once."""
-        folders = {os.path.dirname(name) for name in names}
+        folders = {name.rpartition("/")[0] for name in names}
         there = {
-            os.path.join(folder, entry.name)
+            f"{folder}/{entry.name}" if folder else entry.name
             for folder in folders
             if (self.root / folder).is_dir()
             for entry in os.scandir(self.root / folder)
@@ -77,7 +77,7 @@ class ImageArchive:
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class ExampleSet:
     """Images or texts, not read yet, with a label, an environment and a split each.
 
     Parameters
@@ -131,7 +131,7 @@ class Examples:
 
         Returns
         -------
-        Examples
+        ExampleSet
         """
         if split is not None:
             if split not in SPLITS:

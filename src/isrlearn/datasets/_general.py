@@ -5,7 +5,7 @@ from typing import Final
 
 from isrlearn.datasets._celeba import find_celeba, read_celeba
 from isrlearn.datasets._columns import Table, encode, splits_by_number_or_name
-from isrlearn.datasets._examples import Examples, ImageFolder
+from isrlearn.datasets._examples import ExampleSet, ImageFolder
 from isrlearn.datasets._multinli import find_multinli, read_multinli
 from isrlearn.datasets._waterbirds import find_waterbirds, read_waterbirds
 from isrlearn.exceptions import DataError
@@ -13,7 +13,7 @@ from isrlearn.exceptions import DataError
 LAYOUTS: Final = ("waterbirds", "celeba", "multinli", "table")
 
 
-def read_table(path: str | Path) -> Examples:
+def read_table(path: str | Path) -> ExampleSet:
     """Read a csv of images or texts.
 
     Parameters
@@ -25,7 +25,7 @@ def read_table(path: str | Path) -> Examples:
 
     Returns
     -------
-    Examples
+    ExampleSet
         Classes and environments sorted by name, numbers by value.
     """
     path = Path(path)
@@ -40,7 +40,7 @@ def read_table(path: str | Path) -> Examples:
     environment_names, environments = encode(table.texts("environment"))
     texts = table.texts("path" if is_image else "text")
     pairs = list(zip(texts, table.texts("text2"), strict=True)) if "text2" in table.columns else []
-    return Examples(
+    return ExampleSet(
         layout="table",
         kind="image" if is_image else "text",
         inputs=_inside(table, texts) if is_image else pairs or texts,
@@ -55,7 +55,7 @@ def read_table(path: str | Path) -> Examples:
 
 def read_examples(
     path: str | Path, layout: str | None = None, *, negation: str = "published"
-) -> Examples:
+) -> ExampleSet:
     """Read a data set, finding out its layout.
 
     Parameters
@@ -69,7 +69,7 @@ def read_examples(
 
     Returns
     -------
-    Examples
+    ExampleSet
 
     See Also
     --------
@@ -119,4 +119,4 @@ def _inside(table: Table, names: list[str]) -> list[str]:
                 f"{table.path}, line {line}: path is {name!r}, which must be a file below the "
                 "folder of the csv."
             )
-    return [str(Path(name)) for name in names]
+    return [Path(name).as_posix() for name in names]

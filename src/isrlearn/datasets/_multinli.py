@@ -8,7 +8,7 @@ import numpy as np
 
 from isrlearn._typing import IntArray
 from isrlearn.datasets._columns import Table, first_there, splits_by_number_or_name
-from isrlearn.datasets._examples import Examples
+from isrlearn.datasets._examples import ExampleSet
 from isrlearn.exceptions import DataError
 
 ADDRESS: Final = "https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip"
@@ -67,7 +67,7 @@ def find_multinli(folder: Path) -> list[Path]:
     return sorted(folder.glob("multinli*.tsv"))
 
 
-def read_multinli(folder: str | Path, *, negation: str = "published") -> Examples:
+def read_multinli(folder: str | Path, *, negation: str = "published") -> ExampleSet:
     """Read MultiNLI: pairs of sentences, with negation in the second as environment.
 
     Parameters
@@ -82,7 +82,7 @@ def read_multinli(folder: str | Path, *, negation: str = "published") -> Example
 
     Returns
     -------
-    Examples
+    ExampleSet
         Environments "no negation" and "negation". Pairs without a gold label are left out.
 
     References
@@ -96,7 +96,7 @@ def read_multinli(folder: str | Path, *, negation: str = "published") -> Example
     pairs, names = _pairs(folder)
     labels = np.array([CLASSES.index(name) for name in names], dtype=np.intp)
     environments = np.array([has_negation(h, negation) for _, h in pairs], dtype=np.intp)
-    return Examples(
+    return ExampleSet(
         layout="multinli",
         kind="text",
         inputs=pairs,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from isrlearn.datasets._columns import Table, first_there, splits_by_number_or_name
-from isrlearn.datasets._examples import Examples, ImageArchive, ImageFolder
+from isrlearn.datasets._examples import ExampleSet, ImageArchive, ImageFolder
 from isrlearn.exceptions import DataError
 
 ADDRESS: Final = "https://nlp.stanford.edu/data/dro/waterbird_complete95_forest2water2.tar.gz"
@@ -21,7 +21,7 @@ def find_waterbirds(folder: Path) -> Path | None:
     return table or next((tar for tar in sorted(folder.glob("*.tar")) if _member(tar)), None)
 
 
-def read_waterbirds(folder: str | Path) -> Examples:
+def read_waterbirds(folder: str | Path) -> ExampleSet:
     """Read Waterbirds in the layout of its release.
 
     Parameters
@@ -32,7 +32,7 @@ def read_waterbirds(folder: str | Path) -> Examples:
 
     Returns
     -------
-    Examples
+    ExampleSet
         Classes landbird and waterbird, environments land and water.
 
     References
@@ -48,7 +48,7 @@ def read_waterbirds(folder: str | Path) -> Examples:
             f"table belongs at {folder / FOLDER / TABLE}."
         )
     table, images = _open(path)
-    return Examples(
+    return ExampleSet(
         layout="waterbirds",
         kind="image",
         inputs=table.texts("img_filename"),

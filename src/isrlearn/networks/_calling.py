@@ -67,6 +67,26 @@ def device_of(model: nn.Module) -> torch.device:
     return next((p.device for p in model.parameters()), torch.device("cpu"))
 
 
+def best_device(device: str | None = None) -> str:
+    """Return the device that was asked for, or the GPU if there is one.
+
+    Parameters
+    ----------
+    device : str, default=None
+        Such as "cpu" or "cuda:1"; None looks for a GPU.
+    """
+    if device is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"device {device!r} cannot be used here ({str(error).splitlines()[0]}): leave it out, "
+            "or use cpu."
+        ) from error
+    return device
+
+
 def unpack(batch: Any) -> tuple[Any, IntArray, IntArray]:
     """Return inputs, labels and environments (-1 where unknown) of a batch.
 

@@ -1,6 +1,7 @@
 """Collect what goes into the last layer of a network."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,16 @@ import torch
 from torch import nn
 
 from isrlearn._typing import FloatArray
-from isrlearn.io import FeatureFile, FeatureWriter, Features
-from isrlearn.networks._calling import call, device_of, evaluating, to_device, unpack
+from isrlearn.io import FeatureFile, Features, FeatureWriter
+from isrlearn.networks._calling import (
+    as_codes,
+    call,
+    device_of,
+    evaluating,
+    fast_layout,
+    to_device,
+    unpack,
+)
 from isrlearn.networks._layers import inputs_of, last_linear, one_row_each
 from isrlearn.networks._progress import Progress, showing
 
@@ -23,6 +32,7 @@ def collect_features(
     layer: str | None = None,
     out: str | Path | None = None,
     made_of: Mapping[str, Any] | None = None,
+    split: Any = None,
     progress: Progress = None,
 ) -> Features:
     """Return what goes into the last linear layer, with labels and environments.
@@ -43,6 +53,9 @@ def collect_features(
         same `made_of` is finished: batches whose rows it has are skipped.
     made_of : mapping, default=None
         What determines the features; kept in the file.
+    split : array-like of shape (n,), default=None
+        Split of each row in the order of the loader (0 train, 1 validation, 2 test), to be kept
+        with the features.
     progress : bool or callable, default=None
         True shows a bar (needs rich); a callable gets the number of rows of each batch.
 
@@ -59,7 +72,7 @@ def collect_features(
     >>> collect_features(network, [batch]).features.shape
     (5, 3)
     """
-    return collect(model, loader, layer, out, made_of, progress)[1]
+    return collect(model, loader, layer, out, made_of, split, progress)[1]
 
 
 def collect(
@@ -68,6 +81,7 @@ def collect(
     layer: str | None = None,
     out: str | Path | None = None,
     made_of: Mapping[str, Any] | None = None,
+    split: Any = None,
     progress: Progress = None,
 ) -> tuple[str, Features]:
     """Return the name of the last layer, and what `collect_features` returns."""
@@ -78,13 +92,17 @@ def collect(
     with evaluating(model):
         inputs = to_device(unpack(first)[0], device_of(model))
         name, module = last_linear(model, inputs, layer)
-        rows = chain([first], batches)
+        rows: Iterable[Any] = chain([first], batches)
         with showing(progress) as advance:
             if out is None:
-                return name, _joined(list(_chunks(model, rows, name, module, advance)))
+                return name, _joined(
+                    list(_with_split(split, _chunks(model, rows, name, module, advance)))
+                )
             with FeatureWriter(out, {"layer": name, **(made_of or {})}) as writer:
                 rows = iter(()) if writer.whole else rows
-                for chunk in _chunks(model, rows, name, module, advance, writer.n_written):
+                begin = writer.n_written
+                chunks = _chunks(model, rows, name, module, advance, begin)
+                for chunk in _with_split(split, chunks, begin):
                     writer.add(chunk)
     return name, FeatureFile.open(out).read()
 
@@ -106,10 +124,23 @@ def _chunks(
         if n_rows <= n_written:
             continue
         with inputs_of(module) as seen:
-            call(model, to_device(inputs, device))
+            call(model, fast_layout(to_device(inputs, device)))
         features = as_array(one_row_each(seen, len(labels), name))
         fresh = slice(max(0, n_written - n_rows + len(labels)), None)
         yield Features(features[fresh], labels[fresh], environments[fresh])
+
+
+def _with_split(split: Any, chunks: Iterable[Features], begin: int = 0) -> Iterator[Features]:
+    codes = None if split is None else as_codes(split, "split")
+    for chunk in chunks:
+        end = begin + len(chunk)
+        if codes is None:
+            yield chunk
+        elif end > len(codes):
+            raise ValueError(f"split has {len(codes)} rows, and the loader more.")
+        else:
+            yield replace(chunk, split=codes[begin:end])
+        begin = end
 
 
 def as_array(tensor: torch.Tensor) -> FloatArray:

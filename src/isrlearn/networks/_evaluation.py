@@ -48,6 +48,4 @@ def evaluate(
     known = rows.environments >= 0
     if not known.any():
         raise ValueError("no row to score has a known environment: there are no groups.")
-    return group_scores(
-        rows.labels[known], predicted[known], environments=rows.environments[known]
-    )
+    return group_scores(rows.labels[known], predicted[known], environments=rows.environments[known])

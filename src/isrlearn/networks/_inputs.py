@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import torch
 
-from isrlearn.datasets import Examples
+from isrlearn.datasets import ExampleSet
 from isrlearn.networks._rows import NetworkRows
 
 IMAGENET_MEAN: Final = (0.485, 0.456, 0.406)
@@ -17,9 +17,11 @@ IMAGENET_SPREAD: Final = (0.229, 0.224, 0.225)
 class Inputs(Protocol):
     """How the examples of one kind become the inputs of a network."""
 
-    kind: str
+    @property
+    def kind(self) -> str:
+        """Return "image" or "text"."""
 
-    def one(self, examples: Examples, row: int) -> Any:
+    def one(self, examples: ExampleSet, row: int) -> Any:
         """Return one example, read and prepared."""
 
     def collate(self, items: list[Any]) -> Any:
@@ -50,14 +52,15 @@ class ImageInputs:
     spread: tuple[float, ...] = IMAGENET_SPREAD
     kind: str = field(default="image", init=False)
 
-    def one(self, examples: Examples, row: int) -> torch.Tensor:
+    def one(self, examples: ExampleSet, row: int) -> torch.Tensor:
         """Return an image as a tensor of shape (3, size, size)."""
         return self.tensor(examples.image(row))
 
     def tensor(self, image: Any) -> torch.Tensor:
         """Return a PIL image as a tensor of shape (3, size, size)."""
         pixels = np.asarray(self._cut(image), dtype=np.float32) / 255
-        pixels = (pixels - np.float32(self.mean)) / np.float32(self.spread)
+        mean, spread = (np.array(v, dtype=np.float32) for v in (self.mean, self.spread))
+        pixels = (pixels - mean) / spread
         return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
     def collate(self, items: list[torch.Tensor]) -> torch.Tensor:
@@ -94,7 +97,7 @@ class TextInputs:
     max_length: int = 128
     kind: str = field(default="text", init=False)
 
-    def one(self, examples: Examples, row: int) -> Any:
+    def one(self, examples: ExampleSet, row: int) -> Any:
         """Return a text or a pair as it is."""
         return examples.inputs[row]
 
@@ -114,7 +117,7 @@ class TextInputs:
             )
         )
 
-    def lengths(self, examples: Examples) -> list[int]:
+    def lengths(self, examples: ExampleSet) -> list[int]:
         """Return about how long each text is: its words."""
         return [
             len(text.split()) if isinstance(text, str) else sum(len(part.split()) for part in text)
@@ -123,9 +126,9 @@ class TextInputs:
 
 
 class _Read(Sequence[Any]):
-    """Examples that are read when they are asked for."""
+    """ExampleSet that are read when they are asked for."""
 
-    def __init__(self, examples: Examples, inputs: Inputs) -> None:
+    def __init__(self, examples: ExampleSet, inputs: Inputs) -> None:
         self.examples, self.inputs = examples, inputs
 
     def __len__(self) -> int:
@@ -138,12 +141,12 @@ class _Read(Sequence[Any]):
         return (self[row] for row in range(len(self)))
 
 
-def rows_of(examples: Examples, inputs: Inputs) -> NetworkRows:
+def rows_of(examples: ExampleSet, inputs: Inputs) -> NetworkRows:
     """Return examples as rows of a network.
 
     Parameters
     ----------
-    examples : Examples
+    examples : ExampleSet
         Images or texts.
     inputs : ImageInputs or TextInputs
         How the network takes them.

@@ -120,7 +120,11 @@ def repair(
     _check(head, isr)
     name, rows = collect(model, loader, layer, progress=progress)
     old = head_of(model, name)
-    new = _folded(rows, isr, old) if _is(head, "fold") else _refitted(rows, isr, head, old, group_weight)
+    new = (
+        _folded(rows, isr, old)
+        if _is(head, "fold")
+        else _refitted(rows, isr, head, old, group_weight)
+    )
     scored = rows if holdout is None else collect(model, holdout, name, progress=progress)[1]
     report = RepairReport(
         layer=name,

@@ -71,7 +71,7 @@ class RepairReport:
         which = "rows kept from the repair" if self.held_out else "the rows used for the repair"
         way = "head fitted anew" if self.head == "refit" else "old head, folded"
         lines = [
-            f"Layer {self.layer}: {self.n_spurious} of {self.n_features} directions removed, {way}.",
+            f"Layer {self.layer}: {self.n_spurious} of {self.n_features} directions out; {way}.",
             f"Accuracy on {which}:",
             f"{'class':>12}{'environment':>16}{'rows':>8}{'before':>9}{'after':>9}",
         ]

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from isrlearn._files import write_whole
 from isrlearn.exceptions import TrainingError
@@ -70,9 +70,10 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
     try:
         fields = json.loads((folder / CARD).read_text(encoding="utf-8"))
         protocol = fields.pop("protocol")
-        card = NetworkCard(
-            **{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
-        )
+        known: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()
+        }
+        card = NetworkCard(**known)
     except FileNotFoundError as error:
         raise TrainingError(f"{folder} has no {CARD}: it is not a network of isrlearn.") from error
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:

@@ -83,10 +83,10 @@ class TrainingSettings:
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the parameters that are trained."""
         parameters: Any = [p for p in model.parameters() if p.requires_grad]
-        common = {"lr": self.learning_rate, "weight_decay": self.weight_decay}
+        rate, decay = self.learning_rate, self.weight_decay
         if self.optimizer == "sgd":
-            return torch.optim.SGD(parameters, momentum=0.9, **common)
-        return torch.optim.AdamW(parameters, **common)
+            return torch.optim.SGD(parameters, lr=rate, momentum=0.9, weight_decay=decay)
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=decay)
 
     def rate_at(self, step: int, n_steps: int) -> float:
         """Return the learning rate of a step, from 0.

@@ -255,7 +255,7 @@ class _Run:
             self._save()
 
     def _validate(self) -> None:
-        scores = evaluate(self.model, self.validation, 4 * self.settings.batch_size)
+        scores = evaluate(self.model, self.validation, self.settings.batch_size)
         weights = None if self.weights is None else self.weights.values.tolist()
         before = self.state.best
         epoch = Epoch(

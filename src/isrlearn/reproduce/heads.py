@@ -224,7 +224,7 @@ def score(rows: Features, weights: Weights) -> GroupScores:
 
 
 def removal(
-    method: str, n_spurious: int | str | None, n_environments: int, random_state: int = 0
+    method: str, n_spurious: int | str, n_environments: int, random_state: int = 0
 ) -> ISRTransformer:
     """Return the transformer of a method, not fitted.
 
@@ -232,8 +232,8 @@ def removal(
     ----------
     method : {"refit", "isr-mean", "isr-cov", "isr"}
         Which.
-    n_spurious : int, "auto" or None
-        Directions to remove; None is E - 1 for ISR-Mean.
+    n_spurious : int or "auto"
+        Directions to remove; ISR-Mean takes E - 1, whatever is given.
     n_environments : int
         E.
     random_state : int, default=0
@@ -246,7 +246,7 @@ def removal(
     if method == "refit":
         return ISR(0)
     if method == "isr-mean":
-        return ISRMean(n_environments - 1 if n_spurious is None else n_spurious)
+        return ISRMean(n_environments - 1)
     if method == "isr-cov":
         return ISRCov(n_spurious)
     return ISR(n_spurious, random_state=random_state)
@@ -260,7 +260,7 @@ def _removals(
         "isr-cov": grid.cov_directions,
         "isr": grid.isr_directions,
     }
-    for size in sizes.get(method, (None,)):
+    for size in sizes.get(method, (0,)):
         if isinstance(size, int) and size >= space.Z.shape[1]:
             continue
         yield space.remove(removal(method, size, len(np.unique(known)), random_state))

@@ -127,8 +127,9 @@ def _plan(name: str, contents: dict[str, Any], where: str) -> Plan:
     allowed = {f.name for f in fields(TrainingSettings)} - {"objective", "seed"}
     for section in (training, *own.values()):
         _refuse_unknown(section, allowed, where)
-    heads = contents.get("heads", {})
+    heads: dict[str, Any] = contents.get("heads", {})
     _refuse_unknown(heads, {f.name for f in fields(HeadGrid)}, where)
+    heads = {k: tuple(v) if isinstance(v, list) else v for k, v in heads.items()}
     return Plan(
         name=name,
         backbone=contents["backbone"],
@@ -136,7 +137,7 @@ def _plan(name: str, contents: dict[str, Any], where: str) -> Plan:
             objective: TrainingSettings(objective=objective, **{**training, **settings})
             for objective, settings in own.items()
         },
-        heads=HeadGrid(**{k: tuple(v) if isinstance(v, list) else v for k, v in heads.items()}),
+        heads=HeadGrid(**heads),
         image_size=contents.get("image_size"),
         max_length=contents.get("max_length"),
     )

@@ -8,11 +8,9 @@ from typing import Any, Final
 
 from isrlearn import __version__
 from isrlearn._files import write_whole
-from isrlearn.datasets import Examples
-from isrlearn.exceptions import TrainingError
-from isrlearn.io import Features
-from isrlearn.networks import NetworkCard, Training, rows_of, train
-from isrlearn.networks._collect import collect
+from isrlearn.datasets import ExampleSet
+from isrlearn.io import FeatureFile, Features
+from isrlearn.networks import NetworkCard, Training, extract_features, rows_of, train
 from isrlearn.networks._repair import head_of
 from isrlearn.networks._saved import weights_digest
 from isrlearn.reproduce.heads import RULE, compare_heads, selected
@@ -20,7 +18,7 @@ from isrlearn.reproduce.plans import Plan
 
 PROTOCOL: Final = 1
 RESULT: Final = "result.json"
-BATCH: Final = 64
+FEATURES: Final = "features"
 
 Watcher = Callable[[str, int, int], None]
 """Gets what is being done, how much of it is done, and how much there is."""
@@ -30,11 +28,12 @@ Watcher = Callable[[str, int, int], None]
 class NetworkRun:
     """One network of a table: an objective and a seed."""
 
-    examples: Examples
+    examples: ExampleSet
     plan: Plan
     objective: str
     seed: int
     folder: Path
+    device: str = "cpu"
 
     @property
     def name(self) -> str:
@@ -52,20 +51,15 @@ class NetworkRun:
         }
 
     def done(self) -> dict[str, Any] | None:
-        """Return the result if it is there, and refuse one of another plan."""
-        path = self.folder / RESULT
-        if not path.exists():
-            return None
+        """Return the result if it is there and of this plan.
+
+        One of other heads is made anew from the features; `train` refuses another network.
+        """
         try:
-            result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise TrainingError(f"{path} is damaged ({error}): remove it.") from error
-        if result.get("identity") != self.identity():
-            raise TrainingError(
-                f"{self.folder} has a result of another plan or other data: name another folder "
-                "with --out."
-            )
-        return result
+            result: dict[str, Any] = json.loads((self.folder / RESULT).read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return result if result.get("identity") == self.identity() else None
 
     def result(self, watch: Watcher | None = None) -> dict[str, Any]:
         """Train, read features and compare heads, as far as that is not done.
@@ -86,9 +80,14 @@ class NetworkRun:
         training, layer, original, features = self.trained(watch)
         if watch is not None:
             watch(f"{self.name}: heads", 0, 1)
-        splits = (features.take(place) for place in range(3))
+        train_rows, validation, test = (features.take(place) for place in range(3))
         outcomes = compare_heads(
-            *splits, self.plan.heads, original=original, random_state=self.seed
+            train_rows,
+            validation,
+            test,
+            self.plan.heads,
+            original=original,
+            random_state=self.seed,
         )
         result = {
             "identity": self.identity(),
@@ -125,6 +124,7 @@ class NetworkRun:
             Told about progress.
         """
         backbone = self._card().build(self.seed)
+        backbone.model.to(self.device)
         self._card().save(self.folder)
         rows = {
             split: rows_of(self.examples.take(split), backbone.inputs)
@@ -138,21 +138,19 @@ class NetworkRun:
             out=self.folder,
             watch=_prefixed(watch, self.name),
         )
-        every = rows_of(self.examples, backbone.inputs)
-        made_of = {"data": self.examples.digest(), "weights": weights_digest(self.folder)}
-        layer, features = collect(
-            backbone.model,
-            every.loader(BATCH),
-            out=self.folder / "features",
-            made_of=made_of,
-            progress=_counting(watch, f"{self.name}: features", len(every)),
+        features = extract_features(
+            backbone,
+            self.examples,
+            self.folder / FEATURES,
+            weights_digest(self.folder),
+            watch=_prefixed(watch, self.name),
         )
-        return (
-            training,
-            layer,
-            head_of(backbone.model, layer),
-            replace(features, split=self.examples.split),
-        )
+        layer = str(FeatureFile.open(self.folder / FEATURES).made_of["layer"])
+        return training, layer, head_of(backbone.model, layer), features
+
+    def features(self) -> Features:
+        """Return the features that `result` has written."""
+        return FeatureFile.open(self.folder / FEATURES).read()
 
     def _card(self) -> NetworkCard:
         return NetworkCard(
@@ -165,17 +163,19 @@ class NetworkRun:
 
 
 def network_runs(
-    examples: Examples,
+    examples: ExampleSet,
     plan: Plan,
     out: Path,
     n_seeds: int,
-    objectives: tuple[str, ...] | None = None,
+    objectives: tuple[str, ...] = (),
+    *,
+    device: str = "cpu",
 ) -> Iterator[NetworkRun]:
     """Yield the networks of a table, seed by seed.
 
     Parameters
     ----------
-    examples : Examples
+    examples : ExampleSet
         The data.
     plan : Plan
         How they are trained.
@@ -183,32 +183,25 @@ def network_runs(
         Folder of all of them.
     n_seeds : int
         Seeds 0 to n_seeds - 1.
-    objectives : tuple of str, default=None
-        Which; None is all of the plan.
+    objectives : tuple of str, default=()
+        Which; none are all of the plan.
+    device : str, default="cpu"
+        Where they are trained.
 
     Yields
     ------
     NetworkRun
     """
+    unknown = sorted(set(objectives) - set(plan.training))
+    if unknown:
+        raise ValueError(f"objective {unknown[0]!r} must be one of {', '.join(plan.training)}.")
     for seed in range(n_seeds):
         for objective in objectives or tuple(plan.training):
             folder = out / "networks" / f"{objective}-seed{seed}"
-            yield NetworkRun(examples, plan, objective, seed, folder)
+            yield NetworkRun(examples, plan, objective, seed, folder, device)
 
 
 def _prefixed(watch: Watcher | None, name: str) -> Watcher | None:
     if watch is None:
         return None
     return lambda text, done, total: watch(f"{name}: {text}", done, total)
-
-
-def _counting(watch: Watcher | None, text: str, total: int) -> Callable[[int], None]:
-    done = 0
-
-    def advance(n_rows: int) -> None:
-        nonlocal done
-        done += n_rows
-        if watch is not None:
-            watch(text, done, total)
-
-    return advance

@@ -155,7 +155,7 @@ def csv_rows(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     rows = []
     for result in results:
-        preferred = {place for place in result["selected"].values()}
+        preferred = set(result["selected"].values())
         settings = {f"training_{k}": v for k, v in result.get("settings", {}).items()}
         common = {k: result.get(k) for k in ("data", "backbone", "plan", "rule", "best_epoch")}
         for place, outcome in enumerate(result["outcomes"]):
