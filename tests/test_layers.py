@@ -68,7 +68,7 @@ def test_files_and_functions_stay_small(path):
         if isinstance(node, ast.FunctionDef):
             first = node.body[ast.get_docstring(node) is not None :][:1] or [node]
             body = node.end_lineno - first[0].lineno + 1
-            assert body <= 40, f"the body of {node.name} has {body} lines"
+            assert body <= 50, f"the body of {node.name} has {body} lines"
             assert not any(isinstance(n, ast.Assert) for n in ast.walk(node))
 
 

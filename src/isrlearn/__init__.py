@@ -17,9 +17,12 @@ if TYPE_CHECKING:
         datasets,
         diagnosis,
         exceptions,
+        io,
         metrics,
         moments,
+        networks,
         plots,
+        reproduce,
         subspace,
     )
     from isrlearn._folding import fold, repair_head
@@ -53,9 +56,12 @@ _HOMES = {
     "datasets": "isrlearn.datasets",
     "diagnosis": "isrlearn.diagnosis",
     "exceptions": "isrlearn.exceptions",
+    "io": "isrlearn.io",
     "metrics": "isrlearn.metrics",
     "moments": "isrlearn.moments",
+    "networks": "isrlearn.networks",
     "plots": "isrlearn.plots",
+    "reproduce": "isrlearn.reproduce",
     "subspace": "isrlearn.subspace",
 }
 _SUBMODULES = {
@@ -64,9 +70,12 @@ _SUBMODULES = {
     "datasets",
     "diagnosis",
     "exceptions",
+    "io",
     "metrics",
     "moments",
+    "networks",
     "plots",
+    "reproduce",
     "subspace",
 }
 
@@ -89,10 +98,13 @@ __all__ = [
     "diagnosis",
     "exceptions",
     "fold",
+    "io",
     "metrics",
     "moments",
+    "networks",
     "plots",
     "repair_head",
+    "reproduce",
     "subspace",
 ]
 

@@ -205,7 +205,7 @@ def repair(
     *,
     source: Source,
     out: Path,
-    method: Literal["isr", "isr-mean", "isr-cov"] = "isr",
+    method: Literal["isr-mean", "isr-cov", "isr"] = "isr-mean",
     n_spurious: Whole = None,
     head: Literal["refit", "fold"] = "refit",
     balanced: Annotated[bool, Flag] = False,
@@ -226,7 +226,8 @@ def repair(
     out
         Folder for the repaired network and report.json; it is created.
     method
-        How the spurious directions are found.
+        How the spurious directions are found: by class means, by covariances, or both. Covariances
+        of learned features differ in many directions; look at what is left before you trust them.
     n_spurious
         How many directions to remove; found by tests if left out.
     head

@@ -80,7 +80,10 @@ def repair(
     layer : str, default=None
         Name of the layer; None finds the last linear layer that runs.
     isr : transformer, default=None
-        How to find the subspace: ``ISR()`` (None), ``ISRMean(...)`` or ``ISRCov(...)``.
+        How to find the subspace: ``ISR(...)``, ``ISRMean(...)`` or ``ISRCov(...)``; None is the
+        default of `ISRClassifier`. Covariances of learned features often differ in many
+        directions: ``ISRMean(n_spurious="auto")``, which looks at class means alone, is the one to
+        try first.
     head : {"refit", "fold"} or classifier, default="refit"
         "refit" fits a logistic head on the features without the spurious part; a linear
         scikit-learn classifier takes its place. "fold" keeps the old head and folds the removal

@@ -1,0 +1,41 @@
+"""Small networks and data that the tests of networks share."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def seed():
+    """A new seed in each run, shown if the test fails."""
+    value = int(np.random.SeedSequence().generate_state(1)[0] % 2**31)
+    print(f"seed {value}")
+    return value
+
+
+def draw_batches(seed, n_rows=400, n_features=6, n_classes=2, unknown=0.0, batch_size=64):
+    """Batches of rows whose first feature is the class and whose second the environment."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, n_classes, n_rows)
+    e = random.integers(0, 2, n_rows)
+    X = random.normal(size=(n_rows, n_features))
+    X[:, 0] += 2 * y
+    X[:, 1] += 2 * e
+    e = np.where(random.uniform(size=n_rows) < unknown, -1, e)
+    rows = [torch.tensor(a) for a in (X.astype(np.float32), y, e)]
+    return [tuple(a[i : i + batch_size] for a in rows) for i in range(0, n_rows, batch_size)]
+
+
+def perceptron(seed, n_features=6, n_outputs=2, bias=True):
+    """A plain network of two hidden layers."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(
+            torch.nn.Linear(n_features, 16),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(0.5),
+            torch.nn.Linear(16, 12),
+            torch.nn.Tanh(),
+            torch.nn.Linear(12, n_outputs, bias=bias),
+        )
