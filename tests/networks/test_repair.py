@@ -71,10 +71,10 @@ def network_and_batches(kind, seed, n_outputs):
     if kind == "bert":
         batches = draw_batches(seed, n_rows=200, n_classes=n_classes)
         return small_bert(seed, n_outputs), list(as_tokens(batches))
-    batches = draw_batches(seed, n_rows=120, n_classes=n_classes, batch_size=40)
+    batches = draw_batches(seed, n_rows=80, n_classes=n_classes, batch_size=40)
     if kind == "resnet":
         return small_resnet(seed, n_outputs), list(as_images(batches, 16))
-    return lite0(seed, n_outputs), list(as_images(batches, 64))
+    return lite0(seed, n_outputs), list(as_images(batches, 32))
 
 
 def logits(model, batches):
