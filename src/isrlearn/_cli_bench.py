@@ -38,6 +38,7 @@ def _wholes(type_: Any, tokens: Sequence[Token]) -> list[int]:
 
 Several = Parameter(consume_multiple=True, negative="")
 Whole = Annotated[int | None, Parameter(converter=_whole)]
+Count = Annotated[int, Parameter(converter=_whole)]
 Wholes = Annotated[
     list[int] | None, Parameter(consume_multiple=True, negative="", converter=_wholes)
 ]

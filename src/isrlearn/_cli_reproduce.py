@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from isrlearn._cli_bench import Several, Whole
+from isrlearn._cli_bench import Count, Several, Whole
 from isrlearn._cli_networks import Source, _going_on, _loading
 from isrlearn._cli_support import make_folder, mistakes_of_the_user, say, watching
 
@@ -40,7 +40,7 @@ class Networks:
         Other number of epochs than the plan's.
     """
 
-    seeds: Annotated[int, Parameter(name="--seeds")] = 10
+    seeds: Count = 10
     out: Path = Path("isrlearn-reproduce")
     backbone: str | None = None
     config: str | None = None
@@ -84,7 +84,7 @@ def table1(
 def table2(
     *,
     data: Path,
-    seeds: int = 10,
+    seeds: Count = 10,
     out: Path = Path("isrlearn-reproduce"),
 ) -> None:
     """Table 2: a linear probe on frozen features, plain and reweighted, before and after ISR.

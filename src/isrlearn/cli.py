@@ -93,10 +93,16 @@ def demo(
     console.print(f"Picture: {picture.resolve()}", soft_wrap=True)
 
 
-def main() -> NoReturn:
-    """Run the command line."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        What follows ``isrlearn``; None takes it from the process.
+    """
     try:
-        app(exit_on_error=False, print_error=False)
+        app(arguments, exit_on_error=False, print_error=False)
     except (CycloptsError, UserError, OSError) as error:
         message = " ".join(str(error).split())
         Console(stderr=True).print(f"isrlearn: {message}", soft_wrap=True, markup=False)

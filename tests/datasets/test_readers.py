@@ -74,7 +74,7 @@ MULTINLI = [
     ("It rains.", "Nobody is dry.", "neutral"),
     ("It rains.", "Water falls.", "entailment"),
     ("It rains.", "It is dry.", "-"),
-    ("He said \"no\" and left", "He said nothing.", "contradiction"),
+    ('He said "no" and left', "He said nothing.", "contradiction"),
 ]
 
 
@@ -199,7 +199,9 @@ class TestMultiNLI:
         write_tsv(home / "dev_mismatched.tsv", MULTINLI[4:])
         rows = [(0, 0, 0), (2, 1, 1), (1, 0, 2), (0, 1, 0)]
         names = ("gold_label", "sentence2_has_negation", "split")
-        write_csv(tmp_path / "data/metadata_random.csv", [dict(zip(names, r)) for r in rows])
+        write_csv(
+            tmp_path / "data/metadata_random.csv", [dict(zip(names, r, strict=False)) for r in rows]
+        )
         examples = read_examples(tmp_path)
         assert examples.labels.tolist() == [0, 2, 1, 0]
         assert examples.environments.tolist() == [0, 1, 0, 1]
@@ -210,8 +212,11 @@ class TestMultiNLI:
         assert extended.environments.tolist() == [1, 1, 0, 1]
 
     def test_the_split_may_be_drawn(self, tmp_path):
-        write_tsv(tmp_path / "multinli_some.tsv", MULTINLI[:3] * 40,
-                  ("index", "premise", "hypothesis", "gold_label"))
+        write_tsv(
+            tmp_path / "multinli_some.tsv",
+            MULTINLI[:3] * 40,
+            ("index", "premise", "hypothesis", "gold_label"),
+        )
         examples = read_multinli(tmp_path)
         np.testing.assert_array_equal(np.bincount(examples.split), [60, 24, 36])
         assert examples.digest() == read_multinli(tmp_path).digest()

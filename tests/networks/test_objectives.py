@@ -28,7 +28,9 @@ def test_group_weights_follow_the_published_update_by_hand():
         grown = [w * np.exp(0.1 * (m + s)) for w, m, s in zip(q, means, shifts, strict=True)]
         q = [g / sum(grown) for g in grown]
         expected = sum(w * m for w, m in zip(q, means, strict=True))
-        robust = weights.robust_loss(torch.tensor(losses).double(), torch.tensor(groups))
+        robust = weights.robust_loss(
+            torch.tensor(losses, dtype=torch.float64), torch.tensor(groups)
+        )
         np.testing.assert_allclose(weights.values, q, rtol=1e-12)
         assert float(robust) == pytest.approx(expected, rel=1e-6)
 

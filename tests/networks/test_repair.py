@@ -7,11 +7,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from networks.conftest import draw_batches, perceptron  # noqa: E402
 from sklearn.linear_model import LogisticRegression, RidgeClassifier  # noqa: E402
 
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, repair_head  # noqa: E402
 from isrlearn.networks import collect_features, put_weights, repair  # noqa: E402
+from networks.conftest import draw_batches, perceptron  # noqa: E402
 
 
 def small_resnet(seed, n_outputs):
@@ -50,7 +50,9 @@ def lite0(seed, n_outputs):
 def as_images(batches, size):
     """Images whose brightness and redness are the first two features."""
     for x, y, e in batches:
-        images = 0.3 * torch.randn(len(x), 3, size, size, generator=torch.Generator().manual_seed(1))
+        images = 0.3 * torch.randn(
+            len(x), 3, size, size, generator=torch.Generator().manual_seed(1)
+        )
         images += 0.3 * x[:, :1, None, None]
         images[:, 0] += 0.3 * x[:, 1, None, None]
         yield images, y, e
@@ -80,9 +82,7 @@ def network_and_batches(kind, seed, n_outputs):
 def logits(model, batches):
     model.eval()
     with torch.no_grad():
-        outputs = [
-            model(**x) if isinstance(x, dict) else model(x) for x, _, _ in batches
-        ]
+        outputs = [model(**x) if isinstance(x, dict) else model(x) for x, _, _ in batches]
     outputs = [o if isinstance(o, torch.Tensor) else o.logits for o in outputs]
     return torch.cat(outputs).numpy()
 
@@ -140,13 +140,19 @@ def test_the_folded_head_gives_what_the_old_one_gives_on_projected_features(kind
     model, batches = network_and_batches(kind, seed, 3)
     result = repair(model, batches, isr=ISRCov(n_spurious=2), head="fold")
     rows = collect_features(model, batches)
-    weight, bias = (dict(model.named_parameters())[f"{result.report.layer}.{n}"].detach().numpy()
-                    for n in ("weight", "bias"))
+    weight, bias = (
+        dict(model.named_parameters())[f"{result.report.layer}.{n}"].detach().numpy()
+        for n in ("weight", "bias")
+    )
     projected = result.subspace.project(rows.features.astype(np.float64))
     expected = projected @ weight.T + bias
     np.testing.assert_allclose(logits(result.model, batches), expected, atol=1e-5)
     other = repair_head(
-        weight, bias, rows.features, rows.labels, environments=rows.environments,
+        weight,
+        bias,
+        rows.features,
+        rows.labels,
+        environments=rows.environments,
         isr=ISRCov(n_spurious=2),
     )
     np.testing.assert_allclose(rows.features @ other[0].T + other[1], expected, atol=1e-4)

@@ -14,12 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from networks.conftest import perceptron  # noqa: E402
-
 from isrlearn.exceptions import TrainingError  # noqa: E402
 from isrlearn.metrics import group_scores  # noqa: E402
 from isrlearn.networks import NetworkRows, TrainingSettings, evaluate, train  # noqa: E402
 from isrlearn.networks import _training as training_module  # noqa: E402
+from networks.conftest import perceptron  # noqa: E402
 
 OBJECTIVES = ("erm", "reweighting", "groupdro")
 
@@ -115,7 +114,12 @@ def run_script(seed, out):
     script = SCRIPT.format(seed=seed, out=str(out), tests=str(Path(__file__).parents[1]))
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment, text=True
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+        # A shell lets what it starts in the background ignore Ctrl-C, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -149,13 +153,17 @@ def test_ctrl_c_saves_the_last_step(seed, tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
 
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
         train(model, draw(seed), draw(seed), settings(seed), out=tmp_path, watch=watch)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
     steps = []
     train(
-        with_norm(seed), draw(seed), draw(seed), settings(seed), out=tmp_path,
+        with_norm(seed),
+        draw(seed),
+        draw(seed),
+        settings(seed),
+        out=tmp_path,
         watch=lambda text, done, total: steps.append(done),
     )
     assert steps[0] == 8
@@ -189,8 +197,11 @@ def test_the_weights_of_the_best_epoch_are_kept(seed, tmp_path):
     assert done.best_epoch == 1 + worst.index(max(worst))
     assert evaluate(model, validation).worst == max(worst)
     read = train(
-        with_norm(seed + 5), draw(seed), validation,
-        settings(seed, epochs=6, learning_rate=0.05), out=tmp_path,
+        with_norm(seed + 5),
+        draw(seed),
+        validation,
+        settings(seed, epochs=6, learning_rate=0.05),
+        out=tmp_path,
     )
     assert read == done
 

@@ -11,8 +11,8 @@ from typing import Any
 def stops_between_steps(save: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """Yield a function to call after each step; after Ctrl-C it saves and raises.
 
-    A second Ctrl-C stops at once. Outside the main thread, where signals cannot be caught, Ctrl-C
-    is left to the caller.
+    A second Ctrl-C stops at once. Outside the main thread, where signals cannot be caught, and in a
+    process that ignores Ctrl-C, as one in the background does, nothing changes.
     """
     wanted = threading.Event()
 
@@ -26,7 +26,8 @@ def stops_between_steps(save: Callable[[], None]) -> Iterator[Callable[[], None]
             save()
             raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield stop_if_wanted
         return
     before = signal.signal(signal.SIGINT, remember)

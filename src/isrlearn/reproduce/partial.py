@@ -1,11 +1,15 @@
 """Partial environment labels: moments from a part of the rows, the head from all of them."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._base import ISRTransformer
+from isrlearn._transformers import ISR
 from isrlearn._typing import IntArray
+from isrlearn.exceptions import EmptyCellWarning
 from isrlearn.io import Features
 from isrlearn.reproduce.heads import Reduced, removal, score
 from isrlearn.reproduce.plans import Plan
@@ -27,7 +31,8 @@ def partial_records(
     """Score one network with a part of the environment labels.
 
     The settings of each method are those of the table, chosen with all labels; a row whose
-    environment is not known takes part in the head alone.
+    environment is not known takes part in the head alone. Where the labels are too few to compare
+    any class between environments, nothing is removed.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ def partial_records(
     Returns
     -------
     list of dict
-        Objective, seed, method, fraction, subset and test scores.
+        Objective, seed, method, fraction, subset, directions removed and test scores.
     """
     train, test = features.take(0), features.take(2)
     space = Reduced(train, plan.heads.pca)
@@ -58,7 +63,7 @@ def partial_records(
             for method in METHODS:
                 setting = chosen(result)[method]
                 isr = removal(method, setting["n_spurious"], n_environments)
-                space.remove(isr, environments)
+                isr = _fitted(space, isr, environments)
                 weights = space.head(isr, setting["C"], setting["head"], environments)
                 scores = score(test, weights)
                 records.append(
@@ -68,12 +73,23 @@ def partial_records(
                         "method": method,
                         "fraction": fraction,
                         "subset": subset,
+                        "n_removed": isr.n_spurious_,
                         "average": scores.average,
                         "worst_group": scores.worst,
                     }
                 )
             advance()
     return records
+
+
+def _fitted(space: Reduced, isr: ISRTransformer, environments: Any) -> ISRTransformer:
+    """Fit a removal, or one that removes nothing where the labels are too few to compare."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyCellWarning)  # what few labels are bound to give
+        try:
+            return space.remove(isr, environments)
+        except ValueError:
+            return space.remove(ISR(0), environments)
 
 
 def hide(environments: IntArray, fraction: float, seed: list[int]) -> Any:
