@@ -205,7 +205,7 @@ def test_all_labels_give_the_figures_of_the_table(isrlearn, data, plan, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--backbone", "nowhere.at:all"], "cannot be imported"),
+        (["--backbone", "nowhere.at:all"], "ModuleNotFoundError"),
         (["--backbone", "networks.tiny:nothing"], "returned a str"),
         (["--backbone", "./no/such/folder"], "cannot be loaded"),
         (["--config", "no-such-plan"], "neither a .toml file nor one of"),

@@ -1,12 +1,10 @@
 """The methods of the benchmark: a name, how it is drawn, and how it is fitted."""
 
-import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
+from isrlearn._plugins import load_named
 from isrlearn._predictors import ISRClassifier
 from isrlearn._transformers import ISR, ISRCov, ISRMean
 from isrlearn.baselines import ERM, Oracle
@@ -113,17 +111,7 @@ def method_named(name: str) -> Method:
 
 
 def _load(name: str) -> Any:
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:  # left there: fit may import what stands beside the class
-        sys.path.insert(0, here)
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:  # whatever a module of the user's may do when it is imported
-        raise ValueError(
-            f"method {name!r} cannot be loaded: {type(error).__name__}: {error}. Write "
-            "my_module:MyEstimator, with my_module.py in the current folder or installed."
-        ) from error
+    found = load_named(name, "method", "my_module:MyEstimator")
     if not callable(found) or not hasattr(found, "fit"):
         raise ValueError(f"method {name!r} must be a class with fit and predict, not {found!r}.")
     return found

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
+from isrlearn._plugins import load_named
 from isrlearn.networks._inputs import ImageInputs, Inputs, TextInputs
 
 NAMES: Final = {
@@ -83,9 +83,8 @@ def load_backbone(
 def _maker(name: str) -> Callable[[int], Backbone]:
     if name == LITE0:
         return _efficientnet_lite0
-    module, colon, function = name.partition(":")
-    if colon and not Path(name).exists():
-        return lambda n_classes: _of_the_user(name, module, function, n_classes)
+    if ":" in name and not Path(name).exists():
+        return lambda n_classes: _of_the_user(name, n_classes)
     source = _installed_minilm() if name == "minilm" else None
     return lambda n_classes: _from_transformers(source or NAMES.get(name, name), n_classes)
 
@@ -96,14 +95,8 @@ def _installed_minilm() -> str | None:
     return str(Path(package.origin).parent / "model") if package and package.origin else None
 
 
-def _of_the_user(name: str, module: str, function: str, n_classes: int) -> Backbone:
-    try:
-        factory = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"backbone {name!r} cannot be imported ({error}): it must be my_module:factory, with "
-            "my_module on the Python path."
-        ) from error
+def _of_the_user(name: str, n_classes: int) -> Backbone:
+    factory = load_named(name, "backbone", "my_module:factory")
     made = factory(n_classes)
     if isinstance(made, Backbone):
         return made
