@@ -49,7 +49,7 @@ def load_backbone(
     image_size: int | None = None,
     max_length: int | None = None,
 ) -> Backbone:
-    """Return a network with a new last layer.
+    """Return a network with a new last layer; one that has as many outputs is kept.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _from_transformers(source: str, n_classes: int) -> Backbone:
         if any(name.endswith("ForSequenceClassification") for name in _classes(config)):
             return _text(transformers, source, n_classes)
         return _image(transformers, source, n_classes)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise ValueError(
             f"backbone {source!r} cannot be loaded ({_first_line(error)}). It must be a folder "
             "with a transformers model, or a name on the Hugging Face hub: fetch "
