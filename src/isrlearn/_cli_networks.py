@@ -137,8 +137,7 @@ def train(
             plan.backbone,
             examples.classes,
             examples.environment_names,
-            plan.image_size,
-            plan.max_length,
+            plan.inputs,
         )
         network = card.build(seed)
         network.model.to(source.chosen_device())
@@ -184,18 +183,17 @@ def extract(
         raise UserError("name either the folder of a network or a --backbone.")
     console = _loading()
     from isrlearn.networks import extract_features, load_backbone, load_network
-    from isrlearn.networks._saved import weights_digest
 
     with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
         examples = source.examples()
         if model is not None:
-            network, weights = load_network(model)[0], weights_digest(model)
+            network = load_network(model)[0]
         else:
-            network, weights = load_backbone(str(backbone), len(examples.classes)), str(backbone)
+            network = load_backbone(str(backbone), len(examples.classes))
         network.model.to(source.chosen_device())
         with watching(console) as watch:
             features = extract_features(
-                network, examples, out, weights, batch_size=batch_size or 32, watch=watch
+                network, examples, out, batch_size=batch_size or 32, watch=watch
             )
     say(f"{len(features)} rows of {features.features.shape[1]} features: {out.resolve()}")
 

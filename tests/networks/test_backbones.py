@@ -98,7 +98,12 @@ def test_a_folder_of_transformers_is_trained_read_and_repaired(
     folder = tmp_path / "pretrained"
     folder.mkdir()
     save(folder)
-    card = NetworkCard(str(folder), examples.classes, examples.environment_names, 16, 16)
+    card = NetworkCard(
+        str(folder),
+        examples.classes,
+        examples.environment_names,
+        {"size": 16} if kind == "images" else {"max_length": 16},
+    )
     backbone = card.build(seed)
     parts = {s: rows_of(examples.take(s), backbone.inputs) for s in ("train", "validation")}
     settings = TrainingSettings(epochs=1, batch_size=8, seed=seed)

@@ -129,7 +129,7 @@ def test_no_batch_is_one_row_alone():
 
 
 def test_the_rate_rises_and_falls():
-    settings = TrainingSettings(learning_rate=0.1, warmup=0.2)
+    settings = TrainingSettings(learning_rate=0.1, schedule="linear", warmup=0.2)
     rates = [settings.rate_at(step, 100) for step in range(100)]
     assert max(rates) == pytest.approx(0.1)
     assert np.argmax(rates) in (19, 20)

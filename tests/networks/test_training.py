@@ -70,7 +70,9 @@ def test_killed_at_any_step_it_ends_with_the_same_weights(
     objective, optimizer, seed, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(training_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    chosen = settings(seed, objective, optimizer, warmup=0.1, adjustment=1.0)
+    chosen = settings(
+        seed, objective, optimizer, schedule="linear", warmup=0.1, clip=1.0, adjustment=1.0
+    )
     whole = with_norm(seed)
     expected = train(whole, draw(seed), draw(seed + 1), chosen, out=tmp_path / "whole")
     n_steps = 30

@@ -1,8 +1,8 @@
 """Networks to begin with: by name from transformers, from a folder, or of the user's own."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -46,8 +46,7 @@ def load_backbone(
     n_classes: int,
     *,
     seed: int = 0,
-    image_size: int | None = None,
-    max_length: int | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Backbone:
     """Return a network with a new last layer; one that has as many outputs is kept.
 
@@ -62,8 +61,9 @@ def load_backbone(
         Outputs of the new layer.
     seed : int, default=0
         Of the new layer.
-    image_size, max_length : int, default=None
-        Pixels of a side, or tokens of a text; None leaves what is usual for the network.
+    inputs : mapping, default=None
+        What is to differ in the `ImageInputs` or `TextInputs` of the network, such as
+        ``{"size": 128}`` or ``{"max_length": 64}``.
 
     Returns
     -------
@@ -72,12 +72,20 @@ def load_backbone(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         backbone = _maker(name)(n_classes)
-    inputs = backbone.inputs
-    if image_size is not None and isinstance(inputs, ImageInputs):
-        inputs = replace(inputs, size=image_size)
-    if max_length is not None and isinstance(inputs, TextInputs):
-        inputs = replace(inputs, max_length=max_length)
-    return replace(backbone, inputs=inputs)
+    return replace(backbone, inputs=_changed(backbone.inputs, inputs or {}))
+
+
+def _changed(inputs: Any, changes: Mapping[str, Any]) -> Inputs:
+    allowed = {f.name for f in fields(inputs) if f.init and f.name != "tokenizer"}
+    unknown = sorted(set(changes) - allowed)
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]!r} is no setting of {type(inputs).__name__}, which has "
+            f"{', '.join(sorted(allowed))}."
+        )
+    known = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
+    changed: Inputs = replace(inputs, **known)
+    return changed
 
 
 def _maker(name: str) -> Callable[[int], Backbone]:

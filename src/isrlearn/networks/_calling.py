@@ -45,6 +45,8 @@ def logits_of(output: Any) -> torch.Tensor:
     """
     if isinstance(output, torch.Tensor):
         return output
+    if isinstance(output, Mapping) and "logits" in output:
+        return output["logits"]
     if hasattr(output, "logits"):
         return output.logits
     if isinstance(output, tuple | list) and output and isinstance(output[0], torch.Tensor):

@@ -1,5 +1,6 @@
 """Checkpoints of a training run: safetensors, replaced whole, never pickle."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,6 +61,31 @@ def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
 def model_tensors(model: nn.Module, prefix: str = "") -> Tensors:
     """Return parameters and buffers by name."""
     return {f"{prefix}{name}": tensor for name, tensor in model.state_dict().items()}
+
+
+def network_digest(model: nn.Module) -> str:
+    """Return a hash of the modules of a network and of all that it holds.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The network.
+
+    Returns
+    -------
+    str
+    """
+    summary = hashlib.sha256(repr(model).encode())
+    for name, tensor in model.state_dict().items():
+        summary.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        summary.update(bytes_of(tensor))
+    return summary.hexdigest()[:16]
+
+
+def bytes_of(tensor: torch.Tensor) -> bytes:
+    """Return what a tensor holds, of any type and on any device."""
+    flat = tensor.detach().to("cpu").contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:

@@ -21,7 +21,8 @@ from isrlearn.networks._calling import (
     to_device,
     unpack,
 )
-from isrlearn.networks._layers import inputs_of, last_linear, one_row_each
+from isrlearn.networks._checkpoints import network_digest
+from isrlearn.networks._layers import inputs_of, last_linear, one_row_each, refuse_hidden
 from isrlearn.networks._progress import Progress, showing
 
 
@@ -52,7 +53,8 @@ def collect_features(
         Folder for a feature file, written while the network runs. A file that was begun with the
         same `made_of` is finished: batches whose rows it has are skipped.
     made_of : mapping, default=None
-        What determines the features; kept in the file.
+        What determines the features beside the network, such as a hash of the data; kept in the
+        file.
     split : array-like of shape (n,), default=None
         Split of each row in the order of the loader (0 train, 1 validation, 2 test), to be kept
         with the features.
@@ -83,8 +85,14 @@ def collect(
     made_of: Mapping[str, Any] | None = None,
     split: Any = None,
     progress: Progress = None,
+    *,
+    ends_in: bool = False,
 ) -> tuple[str, Features]:
-    """Return the name of the last layer, and what `collect_features` returns."""
+    """Return the name of the last layer, and what `collect_features` returns.
+
+    With `ends_in`, what the network returns must be the output of that layer.
+    """
+    model = getattr(model, "_orig_mod", model)  # torch.compile runs code that no hook sees
     batches = iter(loader)
     first = next(batches, None)
     if first is None:
@@ -92,13 +100,16 @@ def collect(
     with evaluating(model):
         inputs = to_device(unpack(first)[0], device_of(model))
         name, module = last_linear(model, inputs, layer)
+        if ends_in:
+            refuse_hidden(model, inputs, name)
         rows: Iterable[Any] = chain([first], batches)
         with showing(progress) as advance:
             if out is None:
                 return name, _joined(
                     list(_with_split(split, _chunks(model, rows, name, module, advance)))
                 )
-            with FeatureWriter(out, {"layer": name, **(made_of or {})}) as writer:
+            known = {"layer": name, "network": network_digest(model), **(made_of or {})}
+            with FeatureWriter(out, known) as writer:
                 rows = iter(()) if writer.whole else rows
                 begin = writer.n_written
                 chunks = _chunks(model, rows, name, module, advance, begin)

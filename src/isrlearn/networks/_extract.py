@@ -14,7 +14,6 @@ def extract_features(
     backbone: Backbone,
     examples: ExampleSet,
     out: str | Path,
-    weights: str,
     *,
     batch_size: int = 32,
     watch: Callable[[str, int, int], None] | None = None,
@@ -29,8 +28,6 @@ def extract_features(
         Rows of all splits.
     out : path
         Folder for the feature file.
-    weights : str
-        A hash or name of the weights, so that a file of other ones is not gone on with.
     batch_size : int, default=32
         Rows that go through the network together.
     watch : callable, default=None
@@ -54,7 +51,7 @@ def extract_features(
         backbone.model,
         rows.loader(batch_size),
         out=out,
-        made_of={"data": examples.digest(), "weights": weights, "batch_size": batch_size},
+        made_of={"data": rows.digest(), "batch_size": batch_size},
         split=examples.split,
         progress=advance,
     )

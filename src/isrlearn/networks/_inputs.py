@@ -1,5 +1,6 @@
 """From images and texts to what a network takes."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -26,6 +27,9 @@ class Inputs(Protocol):
 
     def collate(self, items: list[Any]) -> Any:
         """Return the inputs of a batch."""
+
+    def describe(self) -> str:
+        """Return what decides the tensors of an example."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,10 @@ class ImageInputs:
     def collate(self, items: list[torch.Tensor]) -> torch.Tensor:
         """Return a batch of images."""
         return torch.stack(items)
+
+    def describe(self) -> str:
+        """Return what decides the tensors of an image."""
+        return repr(self)
 
     def _cut(self, image: Any) -> Any:
         from PIL import Image
@@ -117,6 +125,11 @@ class TextInputs:
             )
         )
 
+    def describe(self) -> str:
+        """Return what decides the tokens of a text."""
+        vocabulary = sorted(self.tokenizer.get_vocab().items())
+        return f"{type(self.tokenizer).__name__} {hash_of(vocabulary)} {self.max_length}"
+
     def lengths(self, examples: ExampleSet) -> list[int]:
         """Return about how long each text is: its words."""
         return [
@@ -167,5 +180,10 @@ def rows_of(examples: ExampleSet, inputs: Inputs) -> NetworkRows:
         examples.environments,
         collate=inputs.collate,
         lengths=lengths,
-        digest=examples.digest(),
+        digest=hash_of([examples.digest(), inputs.describe()]),
     )
+
+
+def hash_of(value: Any) -> str:
+    """Return a hash of something that prints all that it holds."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional
 
-from isrlearn.networks._calling import call
+from isrlearn.networks._calling import call, logits_of
 
 
 def last_linear(model: nn.Module, inputs: Any, layer: str | None = None) -> tuple[str, nn.Linear]:
@@ -73,6 +74,48 @@ def one_row_each(seen: list[torch.Tensor], n_rows: int, name: str) -> torch.Tens
             "needed is one row of features per example. Name another layer."
         )
     return features
+
+
+def refuse_hidden(model: nn.Module, inputs: Any, name: str) -> None:
+    """Raise `ValueError` unless what a network returns is the output of a layer.
+
+    A softmax, log-softmax or sigmoid may follow: they do not change which class is largest.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The network.
+    inputs : Tensor, mapping or tuple
+        A batch of inputs.
+    name : str
+        Name of the layer.
+    """
+    module = named_linear(model, name)
+    with inputs_of(module) as seen:
+        returned = logits_of(call(model, inputs)).detach().double()
+    if len(seen) != 1:
+        return  # said better when the features are collected
+    bias = None if module.bias is None else module.bias.detach().double()
+    logits = functional.linear(seen[0].double(), module.weight.detach().double(), bias)
+    allowed = [logits, logits.sigmoid()]
+    if logits.ndim == 2:
+        allowed += [logits.softmax(1), logits.log_softmax(1)]
+    if not any(_alike(returned, candidate) for candidate in allowed):
+        raise ValueError(
+            f"what {type(model).__name__} returns is not the output of layer {name!r}, nor its "
+            "softmax or sigmoid: repairing this layer would not repair the network. Name the layer "
+            "whose output is returned with layer, or repair the part of the network that ends in "
+            "it."
+        )
+
+
+def _alike(returned: torch.Tensor, candidate: torch.Tensor) -> bool:
+    if returned.numel() != candidate.numel():
+        return False
+    # As exact as half precision is; what is wrong differs by far more.
+    scale = 1 + float(candidate.abs().max())
+    difference = (returned.reshape(-1) - candidate.reshape(-1)).abs().max()
+    return bool(difference <= 0.02 * scale)
 
 
 def named_linear(model: nn.Module, layer: str) -> nn.Linear:

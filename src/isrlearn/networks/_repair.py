@@ -120,15 +120,21 @@ def repair(
     >>> result.report.n_spurious, type(result.model).__name__
     (1, 'Sequential')
     """
-    _check(head, isr)
-    name, rows = collect(model, loader, layer, progress=progress)
-    old = head_of(model, name)
+    _check(head, isr, group_weight)
+    target = getattr(model, "_orig_mod", model)  # what torch.compile has wrapped
+    repaired = target if inplace else copy.deepcopy(target)
+    name, rows = collect(target, loader, layer, progress=progress, ends_in=True)
+    scored = rows
+    if holdout is not None:
+        scored = collect(target, holdout, name, progress=progress)[1]
+    _refuse_unknown(rows, "loader")
+    _refuse_unknown(scored, "holdout")
+    old = head_of(target, name)
     new = (
         _folded(rows, isr, old)
         if _is(head, "fold")
         else _refitted(rows, isr, head, old, group_weight)
     )
-    scored = rows if holdout is None else collect(model, holdout, name, progress=progress)[1]
     report = RepairReport(
         layer=name,
         head="refit" if new.classifier else "fold",
@@ -139,9 +145,8 @@ def repair(
         held_out=holdout is not None,
         diagnosis=new.diagnosis,
     )
-    repaired = model if inplace else copy.deepcopy(model)
     put_weights(repaired, name, *new.weights)
-    return Repair(repaired, report, new.subspace, new.classifier)
+    return Repair(model if inplace else repaired, report, new.subspace, new.classifier)
 
 
 def put_weights(model: nn.Module, layer: str, weight: Any, bias: Any) -> None:
@@ -264,9 +269,21 @@ def _is(head: Any, name: str) -> bool:
     return isinstance(head, str) and head == name
 
 
-def _check(head: Any, isr: Any) -> None:
+def _refuse_unknown(rows: Features, name: str) -> None:
+    if np.all(rows.environments < 0):
+        raise ValueError(
+            f"no row of the {name} has a known environment: it must yield (inputs, labels, "
+            "environments), with environments of 0 or more for some rows."
+        )
+
+
+def _check(head: Any, isr: Any, group_weight: Any) -> None:
     if isinstance(head, str) and head not in ("refit", "fold"):
         raise ValueError(f"head={head!r} must be 'refit', 'fold' or a linear classifier.")
+    if group_weight not in (None, "balanced"):
+        raise ValueError(f"group_weight={group_weight!r} must be None or 'balanced'.")
+    if group_weight is not None and _is(head, "fold"):
+        raise ValueError("head='fold' fits no head, so group_weight has no meaning: leave it out.")
     if isr is not None and not isinstance(isr, ISRTransformer):
         raise TypeError(
             f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov()."
@@ -285,18 +302,20 @@ def _check_labels(labels: IntArray, n_outputs: int) -> None:
 
 
 def _refuse_shared(model: nn.Module, layer: str, module: nn.Linear) -> None:
-    if parametrize.is_parametrized(module):
+    """Refuse weights that are computed, or that another layer uses too."""
+    stored = module._parameters.get("weight") is not None
+    if parametrize.is_parametrized(module) or not stored:
         raise ValueError(
-            f"the weights of layer {layer!r} are computed (parametrized): remove the "
-            "parametrization first (torch.nn.utils.parametrize.remove_parametrizations)."
+            f"the weights of layer {layer!r} are computed when it runs (a parametrization, weight "
+            "or spectral norm, pruning): remove that first, so that the layer holds its weights."
         )
-    sharing = [
-        name
-        for name, parameter in model.named_parameters(remove_duplicate=False)
-        if parameter is module.weight and name.rpartition(".")[0] != layer
-    ]
-    if sharing:
-        raise ValueError(
-            f"layer {layer!r} shares its weights with {sharing[0]!r}: changing one would change "
-            "the other. Give the layer weights of its own first."
-        )
+    own = {p.data_ptr() for p in module.parameters(recurse=False)}
+    for name, other in model.named_modules():
+        shared = other is not module and own & {
+            p.data_ptr() for p in other.parameters(recurse=False) if p.numel()
+        }
+        if shared:
+            raise ValueError(
+                f"layer {layer!r} shares its weights with {name!r}: changing one would change the "
+                "other. Give the layer weights of its own first."
+            )

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.networks._calling import as_codes
+from isrlearn.networks._checkpoints import bytes_of
 
 SORTED_TOGETHER = 16
 
@@ -50,7 +51,7 @@ class NetworkRows(Dataset[Any]):
         lengths: Any = None,
         digest: str | None = None,
     ) -> None:
-        self.inputs = inputs
+        self.inputs = torch.as_tensor(inputs) if isinstance(inputs, np.ndarray) else inputs
         self.labels = as_codes(labels, "labels")
         self.environments = as_codes(environments, "environments")
         self.collate = torch.stack if collate is None else collate
@@ -72,7 +73,8 @@ class NetworkRows(Dataset[Any]):
         for codes in (self.labels, self.environments):
             summary.update(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
         if self._digest is None and isinstance(self.inputs, torch.Tensor):
-            summary.update(np.ascontiguousarray(self.inputs).tobytes())
+            summary.update(str(self.inputs.dtype).encode())
+            summary.update(bytes_of(self.inputs))
         return summary.hexdigest()[:16]
 
     def loader(

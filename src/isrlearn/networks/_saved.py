@@ -1,8 +1,7 @@
 """A trained network on disk: weights as safetensors, and a card that says what they belong to."""
 
-import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,15 +25,14 @@ class NetworkCard:
         As in `load_backbone`.
     classes, environments : tuple of str
         Names, in the order of their numbers.
-    image_size, max_length : int or None
+    inputs : dict
         As in `load_backbone`.
     """
 
     backbone: str
     classes: tuple[str, ...]
     environments: tuple[str, ...]
-    image_size: int | None = None
-    max_length: int | None = None
+    inputs: dict[str, Any] = field(default_factory=dict)
 
     def build(self, seed: int = 0) -> Backbone:
         """Return the network with its first weights."""
@@ -42,8 +40,7 @@ class NetworkCard:
             self.backbone,
             len(self.classes),
             seed=seed,
-            image_size=self.image_size,
-            max_length=self.max_length,
+            inputs=self.inputs,
         )
 
     def save(self, folder: Path) -> None:
@@ -85,8 +82,3 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
     backbone = card.build()
     backbone.model.load_state_dict(load_tensors(folder / WEIGHTS)[0])
     return backbone, card
-
-
-def weights_digest(folder: str | Path) -> str:
-    """Return a hash of the weights of a network."""
-    return hashlib.sha256((Path(folder) / WEIGHTS).read_bytes()).hexdigest()[:16]

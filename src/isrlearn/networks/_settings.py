@@ -10,6 +10,7 @@ from isrlearn._numbers import check_number
 from isrlearn.networks._objectives import OBJECTIVES
 
 OPTIMIZERS: Final = ("sgd", "adamw")
+SCHEDULES: Final = ("constant", "linear")
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,13 @@ class TrainingSettings:
         SGD has momentum 0.9.
     learning_rate, weight_decay : float
         Of the optimizer.
+    schedule : {"constant", "linear"}, default="constant"
+        "linear": the rate rises to its value in the first share `warmup` of the steps, and falls
+        to zero in the others.
     warmup : float, default=0.0
-        Share of the steps in which the rate rises to its value, and then falls to zero in
-        proportion, as is usual for BERT; zero keeps it constant.
+        Share of the steps in which a linear schedule rises.
+    clip : float, default=None
+        Largest norm of the gradient of all parameters together; None does not clip.
     step_size : float, default=0.01
         Of the group weights of GroupDRO.
     adjustment : float, default=0.0
@@ -54,14 +59,20 @@ class TrainingSettings:
     optimizer: str = "sgd"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
+    schedule: str = "constant"
     warmup: float = 0.0
+    clip: float | None = None
     step_size: float = 0.01
     adjustment: float = 0.0
     patience: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, allowed in (("objective", OBJECTIVES), ("optimizer", OPTIMIZERS)):
+        for name, allowed in (
+            ("objective", OBJECTIVES),
+            ("optimizer", OPTIMIZERS),
+            ("schedule", SCHEDULES),
+        ):
             if getattr(self, name) not in allowed:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} must be one of {', '.join(allowed)}."
@@ -74,6 +85,8 @@ class TrainingSettings:
             check_number(name, getattr(self, name), 0)
         if self.patience is not None:
             check_number("patience", self.patience, 1, whole=True)
+        if self.clip is not None:
+            check_number("clip", self.clip, 0)
 
     @property
     def draws_groups_alike(self) -> bool:
@@ -100,9 +113,9 @@ class TrainingSettings:
         -------
         float
         """
-        if not self.warmup:
+        if self.schedule == "constant":
             return self.learning_rate
-        rising = max(1, round(self.warmup * n_steps))
+        rising = round(self.warmup * n_steps)
         falling = max(1, n_steps - rising)
         share = (step + 1) / rising if step < rising else (n_steps - step) / falling
         return self.learning_rate * min(1.0, share)

@@ -30,6 +30,7 @@ from isrlearn.networks._calling import (
 from isrlearn.networks._checkpoints import (
     load_tensors,
     model_tensors,
+    network_digest,
     optimizer_tensors,
     restore_optimizer,
     save_tensors,
@@ -176,6 +177,7 @@ class _Run:
                 sizes, settings.step_size, settings.adjustment, device=self.device
             )
         self.optimizer = settings.make_optimizer(model)
+        self.network = network_digest(model)
         self.state = _State()
         self.saved = time.monotonic()
 
@@ -235,6 +237,8 @@ class _Run:
             loss = self.weights.robust_loss(losses, torch.as_tensor(groups, device=self.device))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimizer.step()
         self._count(float(losses.detach().sum()), n_steps)
 
@@ -279,7 +283,7 @@ class _Run:
             "settings": asdict(self.settings),
             "rows": self.rows.digest(),
             "validation": self.validation.digest(),
-            "network": {name: list(t.shape) for name, t in self.model.state_dict().items()},
+            "network": self.network,
         }
 
     def _save(self) -> None:

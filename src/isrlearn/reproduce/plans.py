@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +34,7 @@ class Plan:
         By objective; the seed is set for each network.
     heads : HeadGrid
         What is tried on the features.
-    image_size, max_length : int or None
+    inputs : dict
         As in `isrlearn.networks.load_backbone`.
     """
 
@@ -42,8 +42,7 @@ class Plan:
     backbone: str
     training: dict[str, TrainingSettings]
     heads: HeadGrid
-    image_size: int | None = None
-    max_length: int | None = None
+    inputs: dict[str, Any] = field(default_factory=dict)
 
     def digest(self) -> str:
         """Return a hash of everything but the name."""
@@ -138,8 +137,7 @@ def _plan(name: str, contents: dict[str, Any], where: str) -> Plan:
             for objective, settings in own.items()
         },
         heads=HeadGrid(**heads),
-        image_size=contents.get("image_size"),
-        max_length=contents.get("max_length"),
+        inputs=contents.get("inputs", {}),
     )
 
 

@@ -12,7 +12,6 @@ from isrlearn.datasets import ExampleSet
 from isrlearn.io import FeatureFile, Features
 from isrlearn.networks import NetworkCard, Training, extract_features, rows_of, train
 from isrlearn.networks._repair import head_of
-from isrlearn.networks._saved import weights_digest
 from isrlearn.reproduce.heads import RULE, compare_heads, selected
 from isrlearn.reproduce.plans import Plan
 
@@ -142,7 +141,6 @@ class NetworkRun:
             backbone,
             self.examples,
             self.folder / FEATURES,
-            weights_digest(self.folder),
             watch=_prefixed(watch, self.name),
         )
         layer = str(FeatureFile.open(self.folder / FEATURES).made_of["layer"])
@@ -157,8 +155,7 @@ class NetworkRun:
             self.plan.backbone,
             self.examples.classes,
             self.examples.environment_names,
-            self.plan.image_size,
-            self.plan.max_length,
+            self.plan.inputs,
         )
 
 
