@@ -283,8 +283,8 @@ class TestTable:
         ("change", "message"),
         [
             ({"label": ""}, "line 2: label is empty"),
-            ({"path": "../secret.png"}, "below the folder of the csv"),
-            ({"path": "/etc/passwd"}, "below the folder of the csv"),
+            ({"path": "../secret.png"}, "which must be a file below"),
+            ({"path": "/etc/passwd"}, "which must be a file below"),
             ({"path": "gone.png"}, "1 of 1 images of the table are not there"),
             ({"split": "later"}, "split is 'later'"),
         ],
@@ -305,3 +305,47 @@ class TestTable:
             read_table(tmp_path / "empty.csv")
         with pytest.raises(ValueError, match="layout='imagenet' must be"):
             read_examples(tmp_path, "imagenet")
+
+
+@pytest.mark.parametrize("name", ["../secret.jpg", "/etc/passwd", "a/../../x.jpg"])
+def test_no_table_reads_outside_its_folder(waterbirds, name):
+    table = waterbirds / "metadata.csv"
+    table.write_text(table.read_text().replace("002.Bird/bird_2.jpg", name))
+    with pytest.raises(DataError, match="must be a file below"):
+        read_waterbirds(waterbirds)
+
+
+def test_names_that_look_like_numbers_are_sorted_the_same_way():
+    from isrlearn.datasets._columns import encode
+
+    assert encode(["nan", "10", "2", "inf", "b", ""])[0] == ("2", "10", "b", "inf", "nan")
+
+
+def test_lines_are_those_of_the_file(tmp_path):
+    lines = ["text,label,environment,split", '"two\nlines",a,e,0', "", "x,a,e,0", "y,a,e,9"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match="line 6: split is '9'"):
+        read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("text,label,label,environment,split\nx,a,b,e,0\n")
+    with pytest.raises(DataError, match="'label' more than once"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_sixteen_bits_are_scaled_not_clipped(tmp_path):
+    ramp = np.linspace(0, 65535, 64).astype(np.uint16).reshape(8, 8)
+    Image.fromarray(ramp).save(tmp_path / "x.png")
+    (tmp_path / "t.csv").write_text("path,label,environment,split\nx.png,0,0,0\n")
+    pixels = np.asarray(read_table(tmp_path / "t.csv").image(0))
+    assert len(np.unique(pixels)) == 64
+    assert pixels.max() == 255
+
+
+def test_a_damaged_tar_is_named(waterbirds, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packed")
+    with tarfile.open(folder / "birds.tar", "w") as archive:
+        for path in sorted(waterbirds.rglob("*"), reverse=True):  # the table first
+            archive.add(path, arcname=f"b/{path.relative_to(waterbirds)}", recursive=False)
+    data = (folder / "birds.tar").read_bytes()
+    (folder / "birds.tar").write_bytes(data[: len(data) // 2 + 100])
+    with pytest.raises(DataError, match="not a whole tar|are not there"):
+        read_examples(folder)

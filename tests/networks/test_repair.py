@@ -387,8 +387,11 @@ def test_computed_weights_are_refused(seed):
         normed = torch.nn.utils.weight_norm(torch.nn.Linear(6, 2))
         pruned = prune.l1_unstructured(torch.nn.Linear(6, 2), "weight", 2)
         for layer in (normed, pruned):
+            model = torch.nn.Sequential(layer)
+            with pytest.raises(ValueError, match="computed when it runs|cannot be copied"):
+                repair(model, draw_batches(seed), isr=ISRMean(), head="fold")
             with pytest.raises(ValueError, match="computed when it runs"):
-                repair(torch.nn.Sequential(layer), draw_batches(seed), isr=ISRMean(), head="fold")
+                repair(model, draw_batches(seed), isr=ISRMean(), head="fold", inplace=True)
 
 
 def test_one_module_under_two_names_is_no_shared_weight(seed):

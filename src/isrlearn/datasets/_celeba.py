@@ -77,12 +77,12 @@ def _read(path: Path, *, header: bool) -> Table:
     """Read a list: csv, or the release's text: a count, names, and fields set off by spaces."""
     if path.suffix == ".csv":
         return Table.read(path)
-    lines = [" ".join(line.split()) for line in read_text(path).splitlines() if line.strip()]
+    lines = [" ".join(line.split()) for line in read_text(path).splitlines()]
     if header:
         lines = [f"image_id {lines[1]}", *lines[2:]] if len(lines) > 1 else lines
     else:
         lines = ["image_id partition", *lines]
-    return Table(path, "\n".join(lines), delimiter=" ")
+    return Table(path, "\n".join(lines), first_line=2 if header else 0, delimiter=" ")
 
 
 def _splits(partition: Table, names: list[str]) -> "np.ndarray":

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,21 @@ from isrlearn.exceptions import DataError
 class Table:
     """A csv file whose columns are turned into codes."""
 
-    def __init__(self, path: Path | str, text: str, **dialect: Any) -> None:
+    def __init__(self, path: Path | str, text: str, *, first_line: int = 1, **dialect: Any) -> None:
         # The field limit of the csv module is far above any path or sentence: a longer field is
         # a quote that was never closed.
         reader = csv.DictReader(io.StringIO(text, newline=""), **dialect)
         self.path = path
+        self.rows: list[dict[str, str]] = []
+        self.lines: list[int] = []
         try:
-            self.rows = list(reader)
+            for row in reader:
+                self.rows.append(row)
+                self.lines.append(reader.line_num + first_line - 1)
         except csv.Error as error:
             raise DataError(f"{path}, line {reader.line_num}: {error}.") from error
         self.columns = list(reader.fieldnames or [])
-        self._refuse_ragged()
+        self._refuse_odd()
 
     @classmethod
     def read(cls, path: Path, **dialect: Any) -> "Table":
@@ -55,7 +60,7 @@ class Table:
 
     def _convert(self, column: str, convert: Callable[[str], int], allowed: str) -> IntArray:
         codes = []
-        for line, text in enumerate(self.texts(column), start=2):
+        for line, text in zip(self.lines, self.texts(column), strict=True):
             try:
                 codes.append(convert(text))
             except (KeyError, ValueError) as error:
@@ -65,8 +70,15 @@ class Table:
                 ) from error
         return np.array(codes, dtype=np.intp)
 
-    def _refuse_ragged(self) -> None:
-        for line, row in enumerate(self.rows, start=2):
+    def line_of(self, row: int) -> int:
+        """Return the line of a row in the file."""
+        return self.lines[row]
+
+    def _refuse_odd(self) -> None:
+        twice = {name for name in self.columns if self.columns.count(name) > 1}
+        if twice:
+            raise DataError(f"{self.path} has the column {sorted(twice)[0]!r} more than once.")
+        for line, row in zip(self.lines, self.rows, strict=True):
             if None in row or None in row.values():
                 raise DataError(
                     f"{self.path}, line {line} has {_width(row)} fields where the first line has "
@@ -104,9 +116,10 @@ def first_there(candidates: Iterator[Path] | Sequence[Path]) -> Path | None:
 
 def _numbers_first(value: str) -> tuple[bool, float, str]:
     try:
-        return False, float(value), value
+        number = float(value)
     except ValueError:
         return True, 0.0, value
+    return (False, number, value) if math.isfinite(number) else (True, 0.0, value)
 
 
 def _width(row: Mapping[Any, Any]) -> int:

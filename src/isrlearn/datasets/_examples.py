@@ -56,8 +56,11 @@ class ImageArchive:
     @classmethod
     def open(cls, path: Path, below: str) -> Self:
         """List the members below a folder of the archive."""
-        with tarfile.open(path) as archive:
-            members = [m for m in archive if m.isfile() and m.name.startswith(below)]
+        try:
+            with tarfile.open(path, "r:") as archive:
+                members = [m for m in archive if m.isfile() and m.name.startswith(below)]
+        except tarfile.TarError as error:
+            raise DataError(f"{path} is not a whole tar file ({error}): fetch it again.") from error
         return cls(path, {m.name.removeprefix(below): (m.offset_data, m.size) for m in members})
 
     def read(self, name: str) -> bytes:
@@ -114,6 +117,7 @@ class ExampleSet:
         if not len(self.inputs):
             raise DataError(f"the {self.layout} table has no rows.")
         if self.images is not None:
+            refuse_outside(self.layout, self.inputs)
             refuse_missing(self.images, self.inputs)
 
     def __len__(self) -> int:
@@ -182,8 +186,8 @@ class ExampleSet:
             raise TypeError(f"the rows of this {self.layout} table are texts, not images.")
         name = self.inputs[row]
         try:
-            return Image.open(io.BytesIO(self.images.read(name))).convert("RGB")
-        except (OSError, SyntaxError, ValueError) as error:
+            return _rgb(Image.open(io.BytesIO(self.images.read(name))))
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise DataError(
                 f"{self.images.where(name)} is not a whole image ({error}): fetch it again."
             ) from error
@@ -192,6 +196,28 @@ class ExampleSet:
         # Not through the constructor: the files of a part were looked for with the whole.
         object.__setattr__(self, "images", images)
         return self
+
+
+def _rgb(image: Any) -> Any:
+    """Return an image in the usual eight bits, upright."""
+    from PIL import Image, ImageOps
+
+    if image.mode == "F":
+        raise ValueError("its values are floating-point numbers of unknown range")
+    if image.mode.startswith("I"):
+        # Sixteen bits: Pillow would clip them to the largest of eight.
+        image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    return ImageOps.exif_transpose(image).convert("RGB")
+
+
+def refuse_outside(layout: str, names: Sequence[str]) -> None:
+    """Raise `DataError` for a path that leaves the folder: a table must not read other files."""
+    for name in names:
+        if not name or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise DataError(
+                f"the {layout} table names the image {name!r}, which must be a file below the "
+                "folder of the images."
+            )
 
 
 def refuse_missing(images: ImageFolder | ImageArchive, names: Sequence[str]) -> None:

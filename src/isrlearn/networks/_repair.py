@@ -122,7 +122,7 @@ def repair(
     """
     _check(head, isr, group_weight)
     target = getattr(model, "_orig_mod", model)  # what torch.compile has wrapped
-    repaired = target if inplace else copy.deepcopy(target)
+    repaired = target if inplace else _copied(target)
     name, rows = collect(target, loader, layer, progress=progress, ends_in=True)
     scored = rows
     if holdout is not None:
@@ -267,6 +267,16 @@ def _score(rows: Features, weights: Weights) -> GroupScores:
 
 def _is(head: Any, name: str) -> bool:
     return isinstance(head, str) and head == name
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model)
+    except Exception as error:  # whatever the modules of the user do when they are copied
+        raise ValueError(
+            f"{type(model).__name__} cannot be copied ({error}): use inplace=True, or remove what "
+            "cannot be copied, such as weight norm."
+        ) from error
 
 
 def _refuse_unknown(rows: Features, name: str) -> None:
