@@ -50,13 +50,10 @@ def test_stopped_at_any_chunk_it_goes_on(random, tmp_path):
                         raise RuntimeError
                     writer.add(part(rows, slice(i, i + 7)))
         except RuntimeError:
-            with pytest.raises(FeatureFileError, match="not finished"):
-                FeatureFile.open(tmp_path).read() if writer.n_written else _raise()
+            if writer.n_written:
+                with pytest.raises(FeatureFileError, match="not finished"):
+                    FeatureFile.open(tmp_path).read()
     assert_same(FeatureFile.open(tmp_path).read(), rows)
-
-
-def _raise():
-    raise FeatureFileError("not finished: nothing was begun")
 
 
 def test_ctrl_c_keeps_the_rows_that_are_done(random, tmp_path):
@@ -71,6 +68,23 @@ def test_features_of_something_else_are_refused(random, tmp_path):
         writer.add(draw(random, 3))
     with pytest.raises(FeatureFileError, match=r"something else \(weights differ\)"):
         FeatureWriter(tmp_path, {"weights": "b", "data": "x"})
+
+
+def test_a_finished_file_takes_no_more_rows(random, tmp_path):
+    with FeatureWriter(tmp_path, {}) as writer:
+        writer.add(draw(random, 3))
+    with pytest.raises(FeatureFileError, match="is finished"):
+        FeatureWriter(tmp_path, {}).add(draw(random, 3))
+
+
+def test_rows_of_the_manifest_are_those_of_the_shard(random, tmp_path):
+    with FeatureWriter(tmp_path, {}) as writer:
+        writer.add(draw(random, 3))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["shards"][0]["rows"] = 1000
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(FeatureFileError, match="not the 1000 rows"):
+        FeatureFile.open(tmp_path).read()
 
 
 def test_damage_is_named(random, tmp_path):

@@ -36,6 +36,14 @@ def _wholes(type_: Any, tokens: Sequence[Token]) -> list[int]:
     return [_whole(type_, [token]) for token in tokens]
 
 
+def _seed(type_: Any, tokens: Sequence[Token]) -> int:
+    value = tokens[0].value
+    if not value.isdecimal() or int(value) >= 2**31:
+        raise UserError(f"--seed {value} must be a whole number from 0 to {2**31 - 1}.")
+    return int(value)
+
+
+Seed = Annotated[int, Parameter(converter=_seed)]
 Several = Parameter(consume_multiple=True, negative="")
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 Count = Annotated[int, Parameter(converter=_whole)]

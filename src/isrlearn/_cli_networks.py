@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from isrlearn._cli_bench import Flag, Whole
+from isrlearn._cli_bench import Flag, Seed, Whole
 from isrlearn._cli_support import (
     Interrupted,
     UserError,
@@ -99,7 +99,7 @@ def train(
     backbone: str | None = None,
     objective: Literal["erm", "reweighting", "groupdro"] = "erm",
     config: str | None = None,
-    seed: Annotated[int, Parameter(validator=None)] = 0,
+    seed: Seed = 0,
     changes: Changes = Changes(),  # noqa: B008 - frozen
 ) -> None:
     """Train a network by ERM, Reweighting or GroupDRO; stopped at any time, it goes on.
@@ -127,6 +127,7 @@ def train(
     console = _loading()
     from isrlearn.networks import NetworkCard, rows_of
     from isrlearn.networks import train as train_network
+    from isrlearn.networks._backbones import lasting_name
     from isrlearn.reproduce import find_plan
 
     with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
@@ -134,7 +135,7 @@ def train(
         plan = find_plan(examples.layout, backbone, config)
         settings = replace(plan.training[objective], seed=seed, **changes.given())
         card = NetworkCard(
-            plan.backbone,
+            lasting_name(plan.backbone),
             examples.classes,
             examples.environment_names,
             plan.inputs,
@@ -187,7 +188,8 @@ def extract(
     with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
         examples = source.examples()
         if model is not None:
-            network = load_network(model)[0]
+            network, card = load_network(model)
+            examples = examples.numbered_as(card.classes)
         else:
             network = load_backbone(str(backbone), len(examples.classes))
         network.model.to(source.chosen_device())
@@ -207,7 +209,7 @@ def repair(
     n_spurious: Whole = None,
     head: Literal["refit", "fold"] = "refit",
     balanced: Annotated[bool, Flag] = False,
-    seed: int = 0,
+    seed: Seed = 0,
     force: Annotated[bool, Flag] = False,
 ) -> None:
     """Repair the last layer of a trained network, and say what it did to each group.
@@ -245,6 +247,7 @@ def repair(
     with mistakes_of_the_user():
         examples = source.examples()
         network, card = networks.load_network(model)
+        examples = examples.numbered_as(card.classes)
         network.model.to(source.chosen_device())
         parts = [networks.rows_of(examples.take(s), network.inputs) for s in ("train", "test")]
         with watching(console) as watch:
@@ -258,11 +261,12 @@ def repair(
                 holdout=parts[1].loader(32),
                 progress=_counter(watch, sum(len(part) for part in parts)),
             )
-        card.save(out)
+        card.save(out, replacing=True)
         save_tensors(out / "model.safetensors", model_tensors(done.model), {"repaired": str(model)})
-        figures = _named(done.report.to_dict(), card)
+        report = _with_names(done.report, examples)
+        figures = report.to_dict()
         (out / "report.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    say(str(_with_names(done.report, card)))
+    say(str(report))
     say(f"Network: {out.resolve()}")
 
 
@@ -273,23 +277,17 @@ def _transformer(method: str, n_spurious: int | None, seed: int) -> Any:
     return kind(n_spurious="auto" if n_spurious is None else n_spurious, random_state=seed)
 
 
-def _with_names(report: Any, card: Any) -> Any:
-    def named(scores: Any) -> Any:
-        import numpy as np
+def _with_names(report: Any, examples: Any) -> Any:
+    import numpy as np
 
-        classes = np.array(card.classes)[scores.classes]
+    def named(scores: Any) -> Any:
         return replace(
-            scores, classes=classes, environments=np.array(card.environments)[scores.environments]
+            scores,
+            classes=np.array(examples.classes)[scores.classes],
+            environments=np.array(examples.environment_names)[scores.environments],
         )
 
     return replace(report, before=named(report.before), after=named(report.after))
-
-
-def _named(figures: dict[str, Any], card: Any) -> dict[str, Any]:
-    for group in figures["groups"]:
-        group["class"] = card.classes[group["class"]]
-        group["environment"] = card.environments[group["environment"]]
-    return figures
 
 
 def _counter(watch: Any, total: int) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,6 +87,7 @@ def table2(
     data: Path,
     seeds: Count = 10,
     out: Path = Path("isrlearn-reproduce"),
+    config: str | None = None,
 ) -> None:
     """Table 2: a linear probe on frozen features, plain and reweighted, before and after ISR.
 
@@ -101,18 +103,22 @@ def table2(
     seeds
         How many seeds.
     out
-        Folder for table2.md and table2.csv; it is created.
+        Folder for table2.md, table2.csv and a result for each seed; it is created, and a run that
+        stopped goes on there.
+    config
+        Plan whose [heads] are tried: a name or a .toml file. If left out: frozen-features.
     """
     console = _loading()
     from isrlearn.reproduce.frozen import SHARE, frozen_results, read_frozen
-    from isrlearn.reproduce.heads import HeadGrid
+    from isrlearn.reproduce.plans import read_heads
     from isrlearn.reproduce.tables import csv_rows, published, table_rows, text_table, write_csv
 
-    with mistakes_of_the_user(), _going_on("nothing half-written is left."):
+    with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
+        grid = read_heads(config or "frozen-features")
         rows = read_frozen(data)
         results: list[Any] = []
         with watching(console) as watch:
-            for result in frozen_results(rows, HeadGrid(), seeds):
+            for result in frozen_results(rows, grid, seeds, out / "frozen"):
                 results.append(result)
                 watch("heads on frozen features", len(results), 2 * seeds)
     make_folder(out)
@@ -143,8 +149,9 @@ def partial_labels(
     results, plan, runs = _results(source, networks, ("erm",))
     console = _loading()
     from isrlearn._files import write_whole
-    from isrlearn.reproduce.partial import FRACTIONS, N_SUBSETS, partial_figure, partial_records
-    from isrlearn.reproduce.tables import write_csv
+    from isrlearn.reproduce.partial import FRACTIONS, N_SUBSETS, partial_figure
+    from isrlearn.reproduce.results import kept
+    from isrlearn.reproduce.tables import chosen, write_csv
 
     records: list[Any] = []
     done, total = 0, len(runs) * ((len(FRACTIONS) - 1) * N_SUBSETS + 1)
@@ -156,13 +163,20 @@ def partial_labels(
             watch("partial labels", done, total)
 
         for run, result in zip(runs, results, strict=True):
-            features = run.features()
-            records += partial_records(features, result, plan, advance=advance)
+            make = partial(_partial_records, run, result, plan, advance)
+            identity = {**result["identity"], "selected": chosen(result)}
+            records += kept(run.folder / "partial-labels.json", identity, make)["records"]
     write_csv(networks.out / "partial-labels.csv", records)
     figure = partial_figure(records, results)
     picture = networks.out / "partial-labels.png"
     write_whole(picture, lambda path: figure.savefig(path, format="png"))
     say(f"Picture: {picture.resolve()}")
+
+
+def _partial_records(run: Any, result: Any, plan: Any, advance: Any) -> dict[str, Any]:
+    from isrlearn.reproduce.partial import partial_records
+
+    return {"records": partial_records(run.features(), result, plan, advance=advance)}
 
 
 def _results(

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 try:
-    from cyclopts import App, CycloptsError, Parameter, Token
+    from cyclopts import App, CycloptsError, Parameter
     from rich.console import Console
 except ImportError:
     sys.exit("isrlearn: the command line needs the extra 'bench': pip install 'isrlearn[bench]'")
 
 from isrlearn import __version__
-from isrlearn._cli_bench import bench
+from isrlearn._cli_bench import Seed, bench
 from isrlearn._cli_networks import extract, repair, train
 from isrlearn._cli_reproduce import reproduce
 from isrlearn._cli_support import (
@@ -49,19 +49,12 @@ for command in (train, extract, repair, bench, reproduce):
     app.command(command)
 
 
-def _seed(type_: Any, tokens: Sequence[Token]) -> int:
-    value = tokens[0].value
-    if not value.isdecimal() or int(value) >= 2**32:
-        raise UserError(f"--seed {value} must be a whole number from 0 to {2**32 - 1}.")
-    return int(value)
-
-
 @app.command
 def demo(
     *,
     out: Path = Path("isrlearn-demo"),
     force: Annotated[bool, Parameter(negative="")] = False,
-    seed: Annotated[int, Parameter(converter=_seed)] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Show what ISR does on digits whose colour misleads.
 

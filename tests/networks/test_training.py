@@ -199,7 +199,7 @@ def test_the_weights_of_the_best_epoch_are_kept(seed, tmp_path):
     assert done.best_epoch == 1 + worst.index(max(worst))
     assert evaluate(model, validation).worst == max(worst)
     read = train(
-        with_norm(seed + 5),
+        with_norm(seed),
         draw(seed),
         validation,
         settings(seed, epochs=6, learning_rate=0.05),
@@ -278,3 +278,55 @@ def test_the_summary_is_readable(seed, tmp_path):
     assert summary["run"]["settings"]["objective"] == "groupdro"
     for epoch in summary["epochs"]:
         assert sum(epoch["group_weights"]) == pytest.approx(1)
+
+
+def test_ctrl_c_in_the_last_validation_stops(seed, tmp_path, monkeypatch):
+    chosen = settings(seed, epochs=1)
+    first, original = [], training_module.evaluate
+
+    def struck(*arguments, **options):
+        if not first:
+            first.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(training_module, "evaluate", struck)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train(with_norm(seed), draw(seed), draw(seed), chosen, out=tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    again = with_norm(seed)
+    train(again, draw(seed), draw(seed), chosen, out=tmp_path)
+    whole = with_norm(seed)
+    train(whole, draw(seed), draw(seed), chosen, out=tmp_path / "whole")
+    assert_same(weights(again), weights(whole))
+
+
+def test_what_cannot_work_is_refused_before_the_first_step(seed, tmp_path):
+    rows = draw(seed)
+    unknown = NetworkRows(rows.inputs, rows.labels, np.full(len(rows), -1))
+    with pytest.raises(ValueError, match="no validation row"):
+        train(with_norm(seed), rows, unknown, settings(seed), out=tmp_path)
+    many = NetworkRows(rows.inputs, rows.labels + 1, rows.environments)
+    with pytest.raises(ValueError, match="3 classes and the network 2 outputs"):
+        train(with_norm(seed), many, many, settings(seed), out=tmp_path)
+    one = torch.nn.Linear(6, 1)
+    with pytest.raises(ValueError, match="3 classes and the network 1 outputs"):
+        train(one, many, many, settings(seed), out=tmp_path)
+
+
+def test_another_beginning_is_another_run(seed, tmp_path):
+    train(with_norm(seed), draw(seed), draw(seed), settings(seed), out=tmp_path)
+    with pytest.raises(TrainingError, match="other network"):
+        train(with_norm(seed + 1), draw(seed), draw(seed), settings(seed), out=tmp_path)
+
+
+def test_huge_losses_do_not_break_the_group_weights():
+    from isrlearn.networks import GroupWeights
+
+    group_weights = GroupWeights(np.array([5, 5]), step_size=1e3)
+    group_weights.robust_loss(torch.tensor([5.0, 1.0]), torch.tensor([0, 1]))
+    assert group_weights.values.tolist() == [1.0, 0.0]

@@ -153,6 +153,30 @@ class ExampleSet:
             images=None,
         )._with_images(self.images)
 
+    def numbered_as(self, classes: Sequence[str]) -> Self:
+        """Return the rows with the classes in another order, as a network has learned them.
+
+        Parameters
+        ----------
+        classes : sequence of str
+            All classes of these rows, and perhaps more.
+
+        Returns
+        -------
+        ExampleSet
+        """
+        unknown = [name for name in self.classes if name not in classes]
+        if unknown:
+            raise DataError(
+                f"the class {unknown[0]!r} of the data is none of the network's: "
+                f"{', '.join(classes)}."
+            )
+        places = np.array([list(classes).index(name) for name in self.classes], dtype=np.intp)
+        labels = places[self.labels]
+        return replace(self, labels=labels, classes=tuple(classes), images=None)._with_images(
+            self.images
+        )
+
     def counts(self) -> dict[str, IntArray]:
         """Return the number of rows by split, class (rows) and environment (columns)."""
         shape = len(self.classes), len(self.environment_names)

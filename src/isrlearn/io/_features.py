@@ -110,10 +110,12 @@ class FeatureFile:
                 )
             shards = [_Shard(**shard) for shard in manifest["shards"]]
             _refuse_paths(folder, shards)
-            return cls(folder, manifest["made_of"], shards, bool(manifest["whole"]))
+            return cls(folder, dict(manifest["made_of"]), shards, bool(manifest["whole"]))
         except FileNotFoundError as error:
             raise FeatureFileError(f"{folder} has no {MANIFEST}: not a feature file.") from error
-        except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, FeatureFileError):
+                raise
             raise FeatureFileError(f"{folder / MANIFEST} is damaged ({error!r}).") from error
 
     def __len__(self) -> int:
@@ -121,8 +123,6 @@ class FeatureFile:
 
     def chunks(self) -> Iterator[Features]:
         """Yield the rows shard by shard, each verified by its hash."""
-        from safetensors.numpy import load
-
         for shard in self.shards:
             path = self.folder / shard.name
             try:
@@ -131,7 +131,19 @@ class FeatureFile:
                 raise FeatureFileError(f"{path} cannot be read: {error.strerror}.") from error
             if hashlib.sha256(data).hexdigest() != shard.sha256:
                 raise FeatureFileError(f"{path} is damaged: its hash is not the manifest's.")
-            yield Features(**load(data))
+            yield self._verified(path, shard, data)
+
+    def _verified(self, path: Path, shard: _Shard, data: bytes) -> Features:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+
+        try:
+            rows = Features(**load(data))
+        except (SafetensorError, TypeError) as error:
+            raise FeatureFileError(f"{path} is not a shard of features ({error}).") from error
+        if any(len(column) != shard.rows for column in rows.arrays().values()):
+            raise FeatureFileError(f"{path} has not the {shard.rows} rows of the manifest.")
+        return rows
 
     def read(self) -> Features:
         """Return all rows.
@@ -196,6 +208,8 @@ class FeatureWriter:
 
     def add(self, chunk: Features) -> None:
         """Add rows; they are on disk when a shard is full, or at the end."""
+        if self.whole:
+            raise FeatureFileError(f"{self.folder} is finished: rows cannot be added.")
         self._pending.append(chunk)
         if sum(len(c) for c in self._pending) >= self.rows_per_shard:
             self._write_shard()

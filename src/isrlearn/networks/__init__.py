@@ -15,12 +15,13 @@ from isrlearn.networks._evaluation import evaluate
 from isrlearn.networks._extract import extract_features
 from isrlearn.networks._inputs import ImageInputs, TextInputs, rows_of
 from isrlearn.networks._objectives import GroupWeights
+from isrlearn.networks._records import Epoch, Training
 from isrlearn.networks._repair import Repair, put_weights, repair
 from isrlearn.networks._report import RepairReport
 from isrlearn.networks._rows import NetworkRows
 from isrlearn.networks._saved import NetworkCard, load_network
 from isrlearn.networks._settings import TrainingSettings
-from isrlearn.networks._training import Epoch, Training, train
+from isrlearn.networks._training import train
 
 __all__ = [
     "Backbone",

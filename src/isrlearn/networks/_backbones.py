@@ -1,7 +1,8 @@
 """Networks to begin with: by name from transformers, from a folder, or of the user's own."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,10 +70,34 @@ def load_backbone(
     -------
     Backbone
     """
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), _quiet():
         torch.manual_seed(seed)
         backbone = _maker(name)(n_classes)
     return replace(backbone, inputs=_changed(backbone.inputs, inputs or {}))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers from reporting the new last layer, which is meant."""
+    try:
+        from transformers.utils import logging
+    except ImportError:
+        yield
+        return
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def lasting_name(name: str) -> str:
+    """Return the name of a backbone that holds from any folder: paths become absolute."""
+    return str(Path(name).resolve()) if Path(name).is_dir() and name not in NAMES else name
 
 
 def _changed(inputs: Any, changes: Mapping[str, Any]) -> Inputs:
@@ -105,7 +130,12 @@ def _installed_minilm() -> str | None:
 
 def _of_the_user(name: str, n_classes: int) -> Backbone:
     factory = load_named(name, "backbone", "my_module:factory")
-    made = factory(n_classes)
+    try:
+        made = factory(n_classes)
+    except Exception as error:  # whatever a function of the user's may raise
+        raise ValueError(
+            f"backbone {name!r} failed for {n_classes} classes: {type(error).__name__}: {error}."
+        ) from error
     if isinstance(made, Backbone):
         return made
     if isinstance(made, nn.Module):
@@ -145,7 +175,8 @@ def _from_transformers(source: str, n_classes: int) -> Backbone:
         raise ValueError(
             f"backbone {source!r} needs transformers: pip install 'isrlearn[torch]'"
         ) from error
-    transformers.utils.logging.disable_progress_bar()
+    from safetensors import SafetensorError
+
     try:
         config = transformers.AutoConfig.from_pretrained(source)
         if config.model_type == "clip":
@@ -153,7 +184,7 @@ def _from_transformers(source: str, n_classes: int) -> Backbone:
         if any(name.endswith("ForSequenceClassification") for name in _classes(config)):
             return _text(transformers, source, n_classes)
         return _image(transformers, source, n_classes)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ValueError(
             f"backbone {source!r} cannot be loaded ({_first_line(error)}). It must be a folder "
             "with a transformers model, or a name on the Hugging Face hub: fetch "
@@ -173,17 +204,25 @@ def _classes(config: Any) -> list[str]:
 
 
 def _text(transformers: Any, source: str, n_classes: int) -> Backbone:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(
         source, num_labels=n_classes, ignore_mismatched_sizes=True
     )
-    return Backbone(model, TextInputs(transformers.AutoTokenizer.from_pretrained(source)))
+    if 2 * len(tokenizer) < model.config.vocab_size:
+        raise ValueError(
+            f"its tokenizer knows {len(tokenizer)} tokens and the network "
+            f"{model.config.vocab_size}: the files of the tokenizer are not there"
+        )
+    return Backbone(model.float(), TextInputs(tokenizer))
 
 
 def _image(transformers: Any, source: str, n_classes: int) -> Backbone:
     model = transformers.AutoModelForImageClassification.from_pretrained(
         source, num_labels=n_classes, ignore_mismatched_sizes=True
     )
-    return Backbone(model, ImageInputs(margin=256 / 224, **_normalisation(source)))
+    size = getattr(model.config, "image_size", 224)  # of networks that take one size alone
+    known = _normalisation(transformers, source)
+    return Backbone(model.float(), ImageInputs(size=size, margin=256 / 224, **known))
 
 
 class ClipClassifier(nn.Module):
@@ -202,18 +241,23 @@ class ClipClassifier(nn.Module):
 
 
 def _clip(transformers: Any, source: str, n_classes: int) -> Backbone:
-    vision = transformers.CLIPVisionModelWithProjection.from_pretrained(source)
+    config = transformers.AutoConfig.from_pretrained(source)
+    config.vision_config.projection_dim = config.projection_dim
+    vision = transformers.CLIPVisionModelWithProjection.from_pretrained(
+        source, config=config.vision_config
+    ).float()
     size = vision.config.image_size
     inputs = ImageInputs(size=size, mean=CLIP_MEAN, spread=CLIP_SPREAD)
     return Backbone(ClipClassifier(vision, n_classes), inputs)
 
 
-def _normalisation(source: str) -> dict[str, Any]:
+def _normalisation(transformers: Any, source: str) -> dict[str, Any]:
     """Return mean and spread from the preprocessor's file, where there is one."""
-    path = Path(source) / "preprocessor_config.json"
-    if not path.exists():
+    try:
+        path = transformers.utils.cached_file(source, "preprocessor_config.json")
+    except OSError:
         return {}
-    known = json.loads(path.read_text(encoding="utf-8"))
+    known = json.loads(Path(path).read_text(encoding="utf-8"))
     names = {"image_mean": "mean", "image_std": "spread"}
     return {ours: tuple(known[theirs]) for theirs, ours in names.items() if theirs in known}
 

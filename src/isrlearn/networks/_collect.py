@@ -152,6 +152,8 @@ def _with_split(split: Any, chunks: Iterable[Features], begin: int = 0) -> Itera
         else:
             yield replace(chunk, split=codes[begin:end])
         begin = end
+    if codes is not None and begin < len(codes):
+        raise ValueError(f"split has {len(codes)} rows, and the loader {begin}.")
 
 
 def as_array(tensor: torch.Tensor) -> FloatArray:

@@ -1,5 +1,7 @@
 """Score a network per group."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import nn
@@ -18,7 +20,12 @@ from isrlearn.networks._rows import NetworkRows
 
 
 def evaluate(
-    model: nn.Module, rows: NetworkRows, batch_size: int = 128, *, workers: int = 0
+    model: nn.Module,
+    rows: NetworkRows,
+    batch_size: int = 128,
+    *,
+    workers: int = 0,
+    after_batch: Callable[[], None] = lambda: None,
 ) -> GroupScores:
     """Score a network per group.
 
@@ -32,6 +39,8 @@ def evaluate(
         Rows in a batch.
     workers : int, default=0
         Processes that read ahead.
+    after_batch : callable
+        Called after each batch; what it raises stops the scoring.
 
     Returns
     -------
@@ -44,6 +53,7 @@ def evaluate(
             logits = logits_of(call(model, inputs))
             flat = logits.ndim == 1 or logits.shape[1] == 1
             chosen.append((logits.reshape(-1) > 0) if flat else logits.argmax(dim=1))
+            after_batch()
     predicted = torch.cat(chosen).cpu().numpy().astype(np.intp)
     known = rows.environments >= 0
     if not known.any():

@@ -31,6 +31,24 @@ def losses_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits.float(), labels, reduction="none")
 
 
+def refuse_labels(logits: torch.Tensor, n_classes: int) -> None:
+    """Raise `ValueError` if a network has too few outputs for the classes.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, k), (n, 1) or (n,)
+        What it returns.
+    n_classes : int
+        Classes of the rows.
+    """
+    n_outputs = 1 if logits.ndim == 1 else logits.shape[1]
+    if n_classes > max(2, n_outputs):
+        raise ValueError(
+            f"the rows have {n_classes} classes and the network {n_outputs} outputs: it needs one "
+            "for each class, or one for two classes."
+        )
+
+
 def group_means(
     losses: torch.Tensor, groups: torch.Tensor, n_groups: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,8 +121,9 @@ class GroupWeights:
         """
         means, _ = group_means(losses, groups, len(self.values))
         with torch.no_grad():
-            grown = self.values * torch.exp(self.step_size * (means.double() + self.shift))
-            self.values = grown / grown.sum()
+            # By logarithms: exp of a large loss would not be finite.
+            grown = torch.log(self.values) + self.step_size * (means.double() + self.shift)
+            self.values = torch.softmax(grown, dim=0)
         return means @ self.values.to(means.dtype)
 
 

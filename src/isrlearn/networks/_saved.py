@@ -43,9 +43,14 @@ class NetworkCard:
             inputs=self.inputs,
         )
 
-    def save(self, folder: Path) -> None:
-        """Write the card."""
+    def save(self, folder: Path, *, replacing: bool = False) -> None:
+        """Write the card; one of another network is refused, unless it is to be replaced."""
         folder.mkdir(parents=True, exist_ok=True)
+        if (folder / CARD).exists() and not replacing and read_card(folder) != self:
+            raise TrainingError(
+                f"{folder} holds another network (see {CARD}): name another folder, or remove this "
+                "one."
+            )
         text = json.dumps({"protocol": PROTOCOL, **asdict(self)}, indent=1)
         write_whole(folder / CARD, lambda path: path.write_text(text, encoding="utf-8"))
 
@@ -64,6 +69,23 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
     card : NetworkCard
     """
     folder = Path(folder)
+    card = read_card(folder)
+    if not (folder / WEIGHTS).exists():
+        raise TrainingError(f"{folder} has no {WEIGHTS}: its training has not come to an epoch.")
+    backbone = card.build()
+    weights = load_tensors(folder / WEIGHTS)[0]
+    try:
+        backbone.model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise TrainingError(
+            f"{folder / WEIGHTS} does not fit the backbone {card.backbone!r}; it may have changed "
+            f"since ({str(error).splitlines()[0]})."
+        ) from error
+    return backbone, card
+
+
+def read_card(folder: Path) -> NetworkCard:
+    """Read the card of a network."""
     try:
         fields = json.loads((folder / CARD).read_text(encoding="utf-8"))
         protocol = fields.pop("protocol")
@@ -77,8 +99,4 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
         raise TrainingError(f"{folder / CARD} is damaged ({error!r}).") from error
     if protocol != PROTOCOL:
         raise TrainingError(f"{folder} has protocol {protocol!r}; this version reads {PROTOCOL}.")
-    if not (folder / WEIGHTS).exists():
-        raise TrainingError(f"{folder} has no {WEIGHTS}: its training has not come to an epoch.")
-    backbone = card.build()
-    backbone.model.load_state_dict(load_tensors(folder / WEIGHTS)[0])
-    return backbone, card
+    return card

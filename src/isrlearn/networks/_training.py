@@ -1,7 +1,8 @@
 """Train a network by ERM, Reweighting or GroupDRO; stopped at any moment, it goes on.
 
-Every random choice is a function of the seed and the number of the step, and a checkpoint holds all
-the rest. So a run that was killed ends with the same weights as one that was not.
+Every random choice is a function of the seed and the number of the step, and a checkpoint holds the
+optimizer and all that a state dict holds. So a run that was killed ends with the same weights as
+one that was not.
 """
 
 import json
@@ -38,7 +39,13 @@ from isrlearn.networks._checkpoints import (
 )
 from isrlearn.networks._evaluation import evaluate
 from isrlearn.networks._interrupts import stops_between_steps
-from isrlearn.networks._objectives import GroupWeights, balanced_probabilities, losses_of
+from isrlearn.networks._objectives import (
+    GroupWeights,
+    balanced_probabilities,
+    losses_of,
+    refuse_labels,
+)
+from isrlearn.networks._records import Epoch, Training, training_of
 from isrlearn.networks._rows import NetworkRows, epoch_batches
 from isrlearn.networks._settings import TrainingSettings
 
@@ -47,36 +54,6 @@ CHECKPOINT: Final = "checkpoint.safetensors"
 WEIGHTS: Final = "model.safetensors"
 SUMMARY: Final = "training.json"
 SECONDS_BETWEEN_CHECKPOINTS: Final = 60.0
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What an epoch came to."""
-
-    epoch: int
-    loss: float
-    average: float
-    worst_group: float
-    group_weights: list[float] | None = None
-
-
-@dataclass(frozen=True)
-class Training:
-    """A finished training run.
-
-    Parameters
-    ----------
-    settings : TrainingSettings
-        How it was trained.
-    best_epoch : int
-        The epoch of the weights, from 1: the first with the best worst group in validation.
-    epochs : list of Epoch
-        Loss, and average and worst-group accuracy in validation, of each epoch.
-    """
-
-    settings: TrainingSettings
-    best_epoch: int
-    epochs: list[Epoch]
 
 
 @dataclass
@@ -168,6 +145,11 @@ class _Run:
         self.settings, self.out, self.workers, self.watch = settings, out, workers, watch
         self.device = device_of(model)
         self.groups, sizes = _groups(rows, settings)
+        self.n_classes = 1 + int(max(rows.labels.max(), validation.labels.max()))
+        if np.all(validation.environments < 0):
+            raise ValueError(
+                "no validation row has a known environment: the best epoch is chosen by groups."
+            )
         self.probabilities = None
         self.weights: GroupWeights | None = None
         if settings.draws_groups_alike:
@@ -221,7 +203,8 @@ class _Run:
         for places, batch in zip(left, loader, strict=True):
             self._step(batch, self.groups[places], per_epoch)
             stopping()
-        self._validate()
+        self._validate(stopping)
+        stopping()
 
     def _step(self, batch: Any, groups: IntArray, per_epoch: int) -> None:
         state, n_steps = self.state, self.settings.epochs * per_epoch
@@ -231,6 +214,7 @@ class _Run:
         inputs, labels, _ = unpack(batch)
         with _half_where_it_helps(self.device):
             logits = logits_of(call(self.model, fast_layout(to_device(inputs, self.device))))
+        refuse_labels(logits, self.n_classes)
         losses = losses_of(logits, torch.as_tensor(labels, device=self.device))
         loss = losses.mean()
         if self.weights is not None:
@@ -258,8 +242,10 @@ class _Run:
         if time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS:
             self._save()
 
-    def _validate(self) -> None:
-        scores = evaluate(self.model, self.validation, self.settings.batch_size)
+    def _validate(self, stopping: Callable[[], None]) -> None:
+        scores = evaluate(
+            self.model, self.validation, self.settings.batch_size, after_batch=stopping
+        )
         weights = None if self.weights is None else self.weights.values.tolist()
         before = self.state.best
         epoch = Epoch(
@@ -298,10 +284,10 @@ class _Run:
         """Go on from a checkpoint, or return the result of a run that finished."""
         summary = self.out / SUMMARY
         if summary.exists():
-            notes = json.loads(summary.read_text(encoding="utf-8"))
+            notes = _read_summary(summary)
             self._refuse_another(notes["run"])
             self._load_best()
-            return _training(self.settings, notes["epochs"])
+            return training_of(self.settings, notes["epochs"])
         if not (self.out / CHECKPOINT).exists():
             return None
         tensors, notes = load_tensors(self.out / CHECKPOINT)
@@ -333,13 +319,7 @@ class _Run:
         text = json.dumps({"run": self._identity(), "epochs": epochs}, indent=1)
         write_whole(self.out / SUMMARY, lambda path: path.write_text(text, encoding="utf-8"))
         (self.out / CHECKPOINT).unlink(missing_ok=True)
-        return _training(self.settings, epochs)
-
-
-def _training(settings: TrainingSettings, epochs: list[dict[str, Any]]) -> Training:
-    done = [Epoch(**epoch) for epoch in epochs]
-    best = max(done, key=lambda e: e.worst_group)
-    return Training(settings, best.epoch, done)
+        return training_of(self.settings, epochs)
 
 
 def _groups(rows: NetworkRows, settings: TrainingSettings) -> tuple[IntArray, IntArray]:
@@ -353,6 +333,14 @@ def _groups(rows: NetworkRows, settings: TrainingSettings) -> tuple[IntArray, In
         )
     groups = rows.labels * n_environments + np.maximum(rows.environments, 0)
     return groups, np.bincount(groups)
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    try:
+        notes: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return {"run": notes["run"], "epochs": notes["epochs"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise TrainingError(f"{path} is damaged ({error!r}): remove it to begin anew.") from error
 
 
 def _differences(found: dict[str, Any], own: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
+from isrlearn._numbers import check_number
 from isrlearn._predictors import balanced_weights
 from isrlearn._transformers import ISR, ISRCov, ISRMean
 from isrlearn._typing import Float64Array
@@ -49,6 +50,21 @@ class HeadGrid:
     cov_directions: tuple[int, ...] = (1, 2, 5, 10, 20)
     isr_directions: tuple[int | str, ...] = ("auto", 1, 2)
     heads: tuple[str, ...] = HEADS
+
+    def __post_init__(self) -> None:
+        check_number("pca", self.pca, 1, whole=True)
+        for name in ("C", "cov_directions", "isr_directions", "heads"):
+            if not isinstance(getattr(self, name), tuple) or not getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} must be a list that is not empty."
+                )
+        for C in self.C:
+            check_number("C", C, 1e-12)
+        for n in (*self.cov_directions, *(n for n in self.isr_directions if n != "auto")):
+            check_number("a number of directions", n, 0, whole=True)
+        for head in self.heads:
+            if head not in HEADS:
+                raise ValueError(f"heads: {head!r} must be one of {', '.join(HEADS)}.")
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """Partial environment labels: moments from a part of the rows, the head from all of them."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+import scipy.stats
 
 from isrlearn._base import ISRTransformer
 from isrlearn._transformers import ISR
@@ -84,12 +86,19 @@ def partial_records(
 
 def _fitted(space: Reduced, isr: ISRTransformer, environments: Any) -> ISRTransformer:
     """Fit a removal, or one that removes nothing where the labels are too few to compare."""
+    if not _comparable(space.rows.labels, environments):
+        return space.remove(ISR(0), environments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyCellWarning)  # what few labels are bound to give
-        try:
-            return space.remove(isr, environments)
-        except ValueError:
-            return space.remove(ISR(0), environments)
+        return space.remove(isr, environments)
+
+
+def _comparable(labels: IntArray, environments: Any) -> bool:
+    """Say whether some class has two rows in each of two environments."""
+    known = np.array([e is not None for e in environments])
+    cells = Counter(zip(labels[known].tolist(), environments[known].tolist(), strict=True))
+    large = Counter(label for (label, _), size in cells.items() if size > 1)
+    return max(large.values(), default=0) > 1
 
 
 def hide(environments: IntArray, fraction: float, seed: list[int]) -> Any:
@@ -98,9 +107,9 @@ def hide(environments: IntArray, fraction: float, seed: list[int]) -> Any:
     Parameters
     ----------
     environments : ndarray of shape (n,)
-        All of them.
+        All of them; -1 where unknown.
     fraction : float
-        Share that stays known.
+        Share of the known ones that stays known.
     seed : list of int
         Which rows.
 
@@ -108,16 +117,18 @@ def hide(environments: IntArray, fraction: float, seed: list[int]) -> Any:
     -------
     ndarray of shape (n,)
     """
-    shown = environments.astype(object)
-    order = np.random.default_rng(seed).permutation(len(shown))
-    shown[order[round(fraction * len(shown)) :]] = None
+    shown = np.full(len(environments), None, dtype=object)
+    known = np.random.default_rng(seed).permutation(np.flatnonzero(environments >= 0))
+    kept_rows = known[: round(fraction * len(known))]
+    shown[kept_rows] = environments[kept_rows]
     return shown
 
 
 def partial_figure(records: list[dict[str, Any]], results: list[dict[str, Any]]) -> Any:
     """Draw mean accuracies against the share of known environments, with 95 % bands.
 
-    A band is the interval of the mean over all networks and subsets, as in the paper.
+    A band is the interval of the mean over all networks and subsets, taken as independent, as in
+    the paper; at 100 % there is one run for each network.
 
     Parameters
     ----------
@@ -148,6 +159,14 @@ def partial_figure(records: list[dict[str, Any]], results: list[dict[str, Any]])
     return figure
 
 
+def _half(values: list[float]) -> float:
+    """Return half the width of the 95 % interval of a mean."""
+    if len(values) < 2:
+        return 0.0
+    quantile = scipy.stats.t.ppf(0.975, len(values) - 1)
+    return float(quantile * np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
 def _curve(
     records: list[dict[str, Any]], method: str, score_name: str
 ) -> tuple[list[float], list[float]]:
@@ -159,6 +178,5 @@ def _curve(
             if r["method"] == method and r["fraction"] == fraction
         ]
         means.append(float(np.mean(values)))
-        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-        halves.append(1.96 * float(error))
+        halves.append(_half(values))
     return means, halves

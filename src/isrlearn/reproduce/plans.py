@@ -102,6 +102,33 @@ def read_plan(config: str | Path) -> Plan:
     -------
     Plan
     """
+    name, contents = _contents(config)
+    _refuse_unknown(contents, {f.name for f in fields(Plan)} - {"name"}, name)
+    if "backbone" not in contents or "training" not in contents:
+        raise ValueError(f"plan {name} needs 'backbone' and [training].")
+    inputs = _section(contents, "inputs", name)
+    return Plan(
+        name, str(contents["backbone"]), _training(contents, name), _heads(contents, name), inputs
+    )
+
+
+def read_heads(config: str | Path) -> HeadGrid:
+    """Read the [heads] of a plan.
+
+    Parameters
+    ----------
+    config : str or path
+        Name or file.
+
+    Returns
+    -------
+    HeadGrid
+    """
+    name, contents = _contents(config)
+    return _heads(contents, name)
+
+
+def _contents(config: str | Path) -> tuple[str, dict[str, Any]]:
     path: Any = Path(config)
     if str(config) in plan_names():
         path = files("isrlearn.reproduce").joinpath("configs", f"{config}.toml")
@@ -110,35 +137,36 @@ def read_plan(config: str | Path) -> Plan:
             f"config {str(config)!r} is neither a .toml file nor one of {', '.join(plan_names())}."
         )
     try:
-        contents = tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.name.removesuffix(".toml"), tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}.") from error
-    return _plan(path.name.removesuffix(".toml"), contents, str(path))
 
 
-def _plan(name: str, contents: dict[str, Any], where: str) -> Plan:
-    known = {f.name for f in fields(Plan)} - {"name"}
-    _refuse_unknown(contents, known, where)
-    if "backbone" not in contents or "training" not in contents:
-        raise ValueError(f"{where} needs 'backbone' and [training].")
-    training = dict(contents["training"])
-    own = {objective: training.pop(objective, {}) for objective in OBJECTIVES}
+def _training(contents: dict[str, Any], where: str) -> dict[str, TrainingSettings]:
+    training = _section(contents, "training", where)
+    own = {objective: _section(training, objective, where) for objective in OBJECTIVES}
+    common = {k: v for k, v in training.items() if k not in OBJECTIVES}
     allowed = {f.name for f in fields(TrainingSettings)} - {"objective", "seed"}
-    for section in (training, *own.values()):
+    for section in (common, *own.values()):
         _refuse_unknown(section, allowed, where)
-    heads: dict[str, Any] = contents.get("heads", {})
+    return {
+        objective: TrainingSettings(objective=objective, **{**common, **settings})
+        for objective, settings in own.items()
+    }
+
+
+def _heads(contents: dict[str, Any], where: str) -> HeadGrid:
+    heads = _section(contents, "heads", where)
     _refuse_unknown(heads, {f.name for f in fields(HeadGrid)}, where)
-    heads = {k: tuple(v) if isinstance(v, list) else v for k, v in heads.items()}
-    return Plan(
-        name=name,
-        backbone=contents["backbone"],
-        training={
-            objective: TrainingSettings(objective=objective, **{**training, **settings})
-            for objective, settings in own.items()
-        },
-        heads=HeadGrid(**heads),
-        inputs=contents.get("inputs", {}),
-    )
+    known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in heads.items()}
+    return HeadGrid(**known)
+
+
+def _section(contents: dict[str, Any], name: str, where: str) -> dict[str, Any]:
+    section = contents.get(name, {})
+    if not isinstance(section, dict):
+        raise ValueError(f"plan {where}: {name} must be a table, [{name}], not {section!r}.")
+    return section
 
 
 def _refuse_unknown(section: dict[str, Any], allowed: set[str], where: str) -> None:

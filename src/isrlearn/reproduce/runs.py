@@ -1,19 +1,19 @@
 """Table 1: train networks, read their features, and compare heads on them; resumable."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from isrlearn import __version__
-from isrlearn._files import write_whole
 from isrlearn.datasets import ExampleSet
 from isrlearn.io import FeatureFile, Features
 from isrlearn.networks import NetworkCard, Training, extract_features, rows_of, train
+from isrlearn.networks._backbones import lasting_name
 from isrlearn.networks._repair import head_of
 from isrlearn.reproduce.heads import RULE, compare_heads, selected
 from isrlearn.reproduce.plans import Plan
+from isrlearn.reproduce.results import kept
 
 PROTOCOL: Final = 1
 RESULT: Final = "result.json"
@@ -49,19 +49,10 @@ class NetworkRun:
             "seed": self.seed,
         }
 
-    def done(self) -> dict[str, Any] | None:
-        """Return the result if it is there and of this plan.
-
-        One of other heads is made anew from the features; `train` refuses another network.
-        """
-        try:
-            result: dict[str, Any] = json.loads((self.folder / RESULT).read_text(encoding="utf-8"))
-        except (FileNotFoundError, json.JSONDecodeError):
-            return None
-        return result if result.get("identity") == self.identity() else None
-
     def result(self, watch: Watcher | None = None) -> dict[str, Any]:
         """Train, read features and compare heads, as far as that is not done.
+
+        A result of other heads is made anew from the features; `train` refuses another network.
 
         Parameters
         ----------
@@ -73,9 +64,9 @@ class NetworkRun:
         dict
             What is written to ``result.json``.
         """
-        found = self.done()
-        if found is not None:
-            return found
+        return kept(self.folder / RESULT, self.identity(), lambda: self._make(watch))
+
+    def _make(self, watch: Watcher | None) -> dict[str, Any]:
         training, layer, original, features = self.trained(watch)
         if watch is not None:
             watch(f"{self.name}: heads", 0, 1)
@@ -88,8 +79,7 @@ class NetworkRun:
             original=original,
             random_state=self.seed,
         )
-        result = {
-            "identity": self.identity(),
+        return {
             "version": __version__,
             "plan": self.plan.name,
             "data": self.examples.layout,
@@ -108,9 +98,6 @@ class NetworkRun:
                 for method in dict.fromkeys(outcome.method for outcome in outcomes)
             },
         }
-        text = json.dumps(result, indent=1)
-        write_whole(self.folder / RESULT, lambda path: path.write_text(text, encoding="utf-8"))
-        return result
 
     def trained(
         self, watch: Watcher | None = None
@@ -152,7 +139,7 @@ class NetworkRun:
 
     def _card(self) -> NetworkCard:
         return NetworkCard(
-            self.plan.backbone,
+            lasting_name(self.plan.backbone),
             self.examples.classes,
             self.examples.environment_names,
             self.plan.inputs,

@@ -1,0 +1,40 @@
+"""Results that are kept as json, each whole or not there."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from isrlearn._files import write_whole
+
+
+def kept(
+    path: Path, identity: dict[str, Any], make: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the result that is kept in a file, or make it and keep it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder is created.
+    identity : dict
+        What decides the result. A file with another one, or that is damaged, is made anew.
+    make : callable
+        Returns the result.
+
+    Returns
+    -------
+    dict
+    """
+    wanted = json.loads(json.dumps(identity))
+    try:
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if result["identity"] == wanted:
+            return result
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        pass
+    text = json.dumps({"identity": identity, **make()}, indent=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
+    done: dict[str, Any] = json.loads(text)
+    return done
