@@ -132,7 +132,7 @@ def train(
 
     with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
         examples = source.examples()
-        plan = find_plan(examples.layout, backbone, config)
+        plan = find_plan(examples.family, backbone, config)
         settings = replace(plan.training[objective], seed=seed, **changes.given())
         card = NetworkCard(
             lasting_name(plan.backbone),

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from isrlearn._cli_bench import Count, Several, Whole
 from isrlearn._cli_networks import Source, _going_on, _loading
-from isrlearn._cli_support import make_folder, mistakes_of_the_user, say, watching
+from isrlearn._cli_support import UserError, make_folder, mistakes_of_the_user, say, watching
 
 reproduce = App(
     name="reproduce",
@@ -70,6 +70,8 @@ def table1(
     objectives
         Out of erm, reweighting, groupdro.
     """
+    if objectives == []:
+        raise UserError("--objectives needs at least one of erm, reweighting, groupdro.")
     results, plan = _results(source, networks, tuple(objectives or ()))[:2]
     from isrlearn.reproduce.tables import csv_rows, published, table_rows, text_table, write_csv
 
@@ -189,7 +191,7 @@ def _results(
 
     with mistakes_of_the_user(), _going_on(f"the same command goes on from {networks.out}."):
         examples = source.examples()
-        plan = find_plan(examples.layout, networks.backbone, networks.config)
+        plan = find_plan(examples.family, networks.backbone, networks.config)
         plan = plan.with_epochs(networks.epochs)
         make_folder(networks.out)
         device = source.chosen_device()

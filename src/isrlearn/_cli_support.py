@@ -136,13 +136,15 @@ def watching(console: Console) -> Iterator[Any]:
 def _tenths() -> Any:
     """Return a function that prints a line at the begin of each thing and after each fifth."""
     last = ("", -1)
+    console = Console(stderr=True)
 
     def watch(text: str, done: int, total: int) -> None:
         nonlocal last
         fifth = 5 * done // max(total, 1)
         now = (text.partition(",")[0] + text.partition(": ")[2], fifth)
         if now != last:
-            say(f"{text} ({done} of {total})")
+            line = f"{text} ({done} of {total})"
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
         last = now
 
     return watch

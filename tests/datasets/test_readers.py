@@ -349,3 +349,10 @@ def test_a_damaged_tar_is_named(waterbirds, tmp_path_factory):
     (folder / "birds.tar").write_bytes(data[: len(data) // 2 + 100])
     with pytest.raises(DataError, match="not a whole tar|are not there"):
         read_examples(folder)
+
+
+def test_an_image_in_two_rows_is_refused(waterbirds):
+    table = waterbirds / "metadata.csv"
+    table.write_text(table.read_text().replace("bird_3.jpg", "bird_0.jpg"))
+    with pytest.raises(DataError, match="bird_0.jpg' in more than one row"):
+        read_waterbirds(waterbirds)

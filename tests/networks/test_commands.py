@@ -163,7 +163,7 @@ def test_frozen_features_of_a_backbone(isrlearn, data, tmp_path):
     assert {(r["objective"], r["method"]) for r in rows} == {
         (objective, method)
         for objective in ("erm", "reweighting")
-        for method in ("original", "isr-mean", "isr-cov", "isr")
+        for method in ("probe", "isr-mean", "isr-cov", "isr")
     }
 
 

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import tarfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -118,6 +119,7 @@ class ExampleSet:
             raise DataError(f"the {self.layout} table has no rows.")
         if self.images is not None:
             refuse_outside(self.layout, self.inputs)
+            refuse_twice(self.layout, self.inputs)
             refuse_missing(self.images, self.inputs)
 
     def __len__(self) -> int:
@@ -152,6 +154,11 @@ class ExampleSet:
             split=self.split[taken],
             images=None,
         )._with_images(self.images)
+
+    @property
+    def family(self) -> str:
+        """The layout, or the kind of rows in a table of the user's own."""
+        return self.kind if self.layout == "table" else self.layout
 
     def numbered_as(self, classes: Sequence[str]) -> Self:
         """Return the rows with the classes in another order, as a network has learned them.
@@ -242,6 +249,15 @@ def refuse_outside(layout: str, names: Sequence[str]) -> None:
                 f"the {layout} table names the image {name!r}, which must be a file below the "
                 "folder of the images."
             )
+
+
+def refuse_twice(layout: str, names: Sequence[str]) -> None:
+    """Raise `DataError` for an image in two rows: it may be in training and test."""
+    if len(set(names)) < len(names):
+        name = next(name for name, count in Counter(names).items() if count > 1)
+        raise DataError(
+            f"the {layout} table names the image {name!r} in more than one row: keep one of them."
+        )
 
 
 def refuse_missing(images: ImageFolder | ImageArchive, names: Sequence[str]) -> None:

@@ -45,9 +45,11 @@ def read_waterbirds(folder: str | Path) -> ExampleSet:
     folder = Path(folder)
     path = find_waterbirds(folder)
     if path is None:
+        packed = sorted(folder.glob("*.tar.gz")) if folder.is_dir() else []
+        how = f"Unpack {packed[0]}" if packed else f"Fetch {ADDRESS} and unpack it"
         raise DataError(
-            f"{folder} has no {TABLE} of Waterbirds. Fetch {ADDRESS} and unpack it there: the "
-            f"table belongs at {folder / FOLDER / TABLE}."
+            f"{folder} has no {TABLE} of Waterbirds. {how} there: the table belongs at "
+            f"{folder / FOLDER / TABLE}."
         )
     table, images = _open(path)
     return ExampleSet(

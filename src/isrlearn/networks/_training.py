@@ -110,8 +110,9 @@ def train(
 
     Notes
     -----
-    Deterministic for a seed on one machine with one number of threads. On a GPU that knows
-    bfloat16, products are in it (autocast).
+    On a CPU the weights are decided by the seed, the machine and the number of threads; on a GPU as
+    far as torch's kernels are deterministic. There, products are in bfloat16 (autocast) if the
+    device knows it.
 
     Examples
     --------

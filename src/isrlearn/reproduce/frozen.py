@@ -19,7 +19,7 @@ from isrlearn.io._features import COLUMNS
 from isrlearn.reproduce.heads import RULE, HeadGrid, compare_heads
 from isrlearn.reproduce.results import kept
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 SHARE: Final = 0.8
 OBJECTIVES: Final = {"erm": "plain", "reweighting": "balanced"}
 """The paper's rows of Table 2, and what they mean for a head on frozen features."""
@@ -159,4 +159,4 @@ def _part(rows: Features, places: IntArray) -> Features:
 
 
 def _name(method: str) -> str:
-    return "original" if method == "refit" else method
+    return "probe" if method == "refit" else method

@@ -16,8 +16,10 @@ PUBLISHED: Final = {
     "waterbirds": "waterbirds-resnet50",
     "celeba": "celeba-resnet50",
     "multinli": "multinli-bert",
-    "table": "waterbirds-resnet50",
+    "image": "waterbirds-resnet50",
+    "text": "multinli-bert",
 }
+"""The plan of a data set, or of a table of the user's own by its kind."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def find_plan(layout: str, backbone: str | None = None, config: str | Path | Non
     Parameters
     ----------
     layout : str
-        Of the data: "waterbirds", "celeba", "multinli" or "table".
+        Of the data: "waterbirds", "celeba" or "multinli"; or the kind of rows in a table of your
+        own, "image" or "text".
     backbone : str, default=None
         Use the plan of this data set and backbone, or, where there is none, the published one with
         another backbone.

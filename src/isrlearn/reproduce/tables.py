@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-METHODS: Final = ("original", "refit", "isr-mean", "isr-cov", "isr")
+METHODS: Final = ("original", "probe", "refit", "isr-mean", "isr-cov", "isr")
 TITLES: Final = {
     "original": "original",
+    "probe": "linear probe",
     "refit": "refit",
     "isr-mean": "ISR-Mean",
     "isr-cov": "ISR-Cov",
