@@ -86,10 +86,11 @@ def test_help_and_version(arguments, tmp_path):
 
 def test_the_readme_examples_run_and_print_what_they_say():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    codes = re.findall(r"```python\n(.*?)```", text, re.S)
-    printed = re.findall(r"It prints\n\n```text\n(.*?)```", text, re.S)
-    assert len(codes[0].strip().splitlines()) <= 12
-    for code, expected in zip(codes, printed, strict=True):
+    block = r"((?:(?!```).)*)```"
+    pairs = re.findall(rf"```python\n{block}\n\nIt prints\n\n```text\n{block}", text, re.S)
+    assert len(pairs) == text.count("It prints")
+    assert len(pairs[0][0].strip().splitlines()) <= 12
+    for code, expected in pairs:
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert run.stdout == expected, run.stderr
 

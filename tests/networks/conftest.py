@@ -17,8 +17,9 @@ def seed():
 def draw_batches(seed, n_rows=400, n_features=6, n_classes=2, unknown=0.0, batch_size=64):
     """Batches of rows whose first feature is the class and whose second the environment."""
     random = np.random.default_rng(seed)
-    y = random.integers(0, n_classes, n_rows)
-    e = random.integers(0, 2, n_rows)
+    # Every group gets its share: a random one may have a row or two.
+    groups = random.permutation(np.arange(n_rows) % (2 * n_classes))
+    y, e = groups // 2, groups % 2
     X = random.normal(size=(n_rows, n_features))
     X[:, 0] += 2 * y
     X[:, 1] += 2 * e
