@@ -127,8 +127,8 @@ def hide(environments: IntArray, fraction: float, seed: list[int]) -> Any:
 def partial_figure(records: list[dict[str, Any]], results: list[dict[str, Any]]) -> Any:
     """Draw mean accuracies against the share of known environments, with 95 % bands.
 
-    A band is the interval of the mean over all networks and subsets, taken as independent, as in
-    the paper; at 100 % there is one run for each network.
+    A band is the interval of the mean over networks, each network by its mean over subsets: runs of
+    one network are too much alike to count as independent. With one network it is over subsets.
 
     Parameters
     ----------
@@ -155,7 +155,8 @@ def partial_figure(records: list[dict[str, Any]], results: list[dict[str, Any]])
         level = 100 * np.mean([chosen(r)["original"][score_name] for r in results])
         ax.axhline(level, color="0.4", linestyle="--", label="original head")
         ax.set(xlabel="known environments (%)", ylabel=f"{SCORES[score_name]} accuracy (%)")
-    figure.axes[0].legend(frameon=False, fontsize=9)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return figure
 
 
@@ -172,11 +173,11 @@ def _curve(
 ) -> tuple[list[float], list[float]]:
     means, halves = [], []
     for fraction in FRACTIONS:
-        values = [
-            100 * r[score_name]
-            for r in records
-            if r["method"] == method and r["fraction"] == fraction
-        ]
-        means.append(float(np.mean(values)))
-        halves.append(_half(values))
+        runs: dict[int, list[float]] = {}
+        for record in records:
+            if record["method"] == method and record["fraction"] == fraction:
+                runs.setdefault(record["seed"], []).append(100 * record[score_name])
+        networks = [float(np.mean(values)) for values in runs.values()]
+        means.append(float(np.mean(networks)))
+        halves.append(_half(networks if len(networks) > 1 else next(iter(runs.values()))))
     return means, halves
