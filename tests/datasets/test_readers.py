@@ -109,6 +109,7 @@ class TestWaterbirds:
             archive.add(waterbirds, arcname="some/birds")
         packed, unpacked = read_examples(folder), read_waterbirds(waterbirds)
         assert packed.digest() == unpacked.digest()
+        assert read_examples(folder / "birds.tar").digest() == unpacked.digest()
         for row in (0, 5, 11):
             np.testing.assert_array_equal(packed.image(row), unpacked.image(row))
 

@@ -16,7 +16,6 @@ from isrlearn._typing import IntArray
 from isrlearn.exceptions import DataError
 
 SPLITS: Final = ("train", "validation", "test")
-UNKNOWN_ENVIRONMENT: Final = -1
 SHOWN: Final = 3
 
 

@@ -92,7 +92,7 @@ def read_examples(
 
 def _layout(path: Path) -> str:
     if path.is_file():
-        return "table"
+        return "waterbirds" if path.suffix == ".tar" else "table"
     finders = {"celeba": find_celeba, "multinli": find_multinli, "waterbirds": find_waterbirds}
     found = [name for name, find in finders.items() if find(path)]
     if len(found) != 1:

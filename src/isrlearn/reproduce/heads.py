@@ -15,7 +15,6 @@ from isrlearn._folding import fold
 from isrlearn._numbers import check_number
 from isrlearn._predictors import balanced_weights
 from isrlearn._transformers import ISR, ISRCov, ISRMean
-from isrlearn._typing import Float64Array
 from isrlearn._validation import check_rows
 from isrlearn.exceptions import TinyCellWarning
 from isrlearn.io import Features
@@ -316,9 +315,3 @@ def _outcome(
     return Outcome(
         choice, method, head, score(validation, weights), scores, float(adjusted), weights
     )
-
-
-def spread(values: Any) -> Float64Array:
-    """Return the standard deviation of each column over several runs; zero for one run."""
-    array = np.asarray(values, dtype=np.float64)
-    return np.std(array, axis=0, ddof=1) if len(array) > 1 else np.zeros(array.shape[1:])

@@ -28,7 +28,6 @@ def partial_records(
     plan: Plan,
     *,
     advance: Callable[[], None] = lambda: None,
-    n_subsets: int = N_SUBSETS,
 ) -> list[dict[str, Any]]:
     """Score one network with a part of the environment labels.
 
@@ -46,8 +45,6 @@ def partial_records(
         Of the table.
     advance : callable
         Called after each subset.
-    n_subsets : int, default=10
-        Random subsets for each share.
 
     Returns
     -------
@@ -60,7 +57,7 @@ def partial_records(
     records = []
     for fraction in FRACTIONS:
         # All labels: every subset is the same.
-        for subset in range(1 if fraction == 1 else n_subsets):
+        for subset in range(1 if fraction == 1 else N_SUBSETS):
             environments = hide(train.environments, fraction, [result["seed"], subset])
             for method in METHODS:
                 setting = chosen(result)[method]

@@ -25,7 +25,6 @@ SCORES: Final = {
     "adjusted_average": "average, training mix",
     "worst_group": "worst group",
 }
-DATA: Final = {"waterbirds": "Waterbirds", "celeba": "CelebA", "multinli": "MultiNLI"}
 
 
 @dataclass(frozen=True)
