@@ -76,7 +76,10 @@ def table1(
     from isrlearn.reproduce.tables import csv_rows, published, table_rows, text_table, write_csv
 
     theirs = published(1, results[0]["data"])
-    text = _heading(results, plan, source) + text_table(table_rows(results), theirs)
+    text = _heading(results, plan) + text_table(table_rows(results), theirs)
+    if len(plan.heads.heads) > 1 and "plain" in plan.heads.heads:
+        text += "\n\nThe same with plain heads, in which every row counts alike:\n\n"
+        text += text_table(table_rows(results, "plain"), theirs)
     (networks.out / "table1.md").write_text(text + "\n", encoding="utf-8")
     write_csv(networks.out / "table1.csv", csv_rows(results))
     say(text)
@@ -203,7 +206,7 @@ def _results(
     return results, plan, runs
 
 
-def _heading(results: list[dict[str, Any]], plan: Any, source: Source) -> str:
+def _heading(results: list[dict[str, Any]], plan: Any) -> str:
     seeds = len({result["seed"] for result in results})
     settings = json.dumps(plan.training["erm"].__dict__)
     return (

@@ -177,6 +177,14 @@ def test_table1_and_partial_labels(isrlearn, data, plan, tmp_path):
     rows = read_csv(tmp_path / "table1.csv")
     assert len(rows) == 2 * 3 * (1 + 4 * 2)
     assert {r["training_seed"] for r in rows} == {"0", "1"}
+    plain = [
+        float(r["worst_group"])
+        for r in rows
+        if (r["objective"], r["method"], r["head"]) == ("erm", "isr-cov", "plain")
+    ]
+    block = out.partition("plain heads")[2].partition("worst group (%)")[2]
+    erm = next(line for line in block.splitlines() if line.startswith("| ERM"))
+    assert erm.split(" | ")[4].startswith(f"{100 * np.mean(plain):.2f}±")
     result = json.loads((tmp_path / "networks/erm-seed0/result.json").read_text())
     assert result["settings"]["learning_rate"] == 0.05
     stamps = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.safetensors")}
