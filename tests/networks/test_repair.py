@@ -347,6 +347,14 @@ def test_a_layer_that_is_not_the_end_is_refused(ending, seed):
         repair(Ending(ending), draw_batches(seed), isr=ISRMean())
 
 
+def test_inputs_that_are_not_finite_are_named(seed):
+    batches = list(draw_batches(seed))
+    batches[0][0][3, 1] = torch.nan
+    batches[0][0][5, 0] = torch.inf
+    with pytest.raises(ValueError, match=r"NaN or infinite in 2 of .*first in row 3"):
+        repair(perceptron(seed), batches, isr=ISRMean())
+
+
 @pytest.mark.parametrize(
     "ending",
     [

@@ -95,6 +95,7 @@ def refuse_hidden(model: nn.Module, inputs: Any, name: str) -> None:
         returned = logits_of(call(model, inputs)).detach().double()
     if len(seen) != 1:
         return  # said better when the features are collected
+    _refuse_not_finite(seen[0], name)
     bias = None if module.bias is None else module.bias.detach().double()
     logits = functional.linear(seen[0].double(), module.weight.detach().double(), bias)
     allowed = [logits, logits.sigmoid()]
@@ -106,6 +107,17 @@ def refuse_hidden(model: nn.Module, inputs: Any, name: str) -> None:
             "softmax or sigmoid: repairing this layer would not repair the network. Name the layer "
             "whose output is returned with layer, or repair the part of the network that ends in "
             "it."
+        )
+
+
+def _refuse_not_finite(features: torch.Tensor, name: str) -> None:
+    """Raise `ValueError` for features that are NaN or infinite: nothing equals them."""
+    bad = ~torch.isfinite(features).flatten(1).all(1)
+    if bool(bad.any()):
+        raise ValueError(
+            f"the features of layer {name!r} are NaN or infinite in {int(bad.sum())} of "
+            f"{len(bad)} rows of a batch, first in row {int(bad.nonzero()[0])}: look at the inputs "
+            "of these rows and at the network's weights."
         )
 
 
