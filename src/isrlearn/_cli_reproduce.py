@@ -76,7 +76,7 @@ def table1(
     from isrlearn.reproduce.tables import csv_rows, published, table_rows, text_table, write_csv
 
     theirs = published(1, results[0]["data"])
-    text = _heading(results, plan) + text_table(table_rows(results), theirs)
+    text = _heading(results, plan, source) + text_table(table_rows(results), theirs)
     if len(plan.heads.heads) > 1 and "plain" in plan.heads.heads:
         text += "\n\nThe same with plain heads, in which every row counts alike:\n\n"
         text += text_table(table_rows(results, "plain"), theirs)
@@ -206,12 +206,12 @@ def _results(
     return results, plan, runs
 
 
-def _heading(results: list[dict[str, Any]], plan: Any) -> str:
+def _heading(results: list[dict[str, Any]], plan: Any, source: Source) -> str:
     seeds = len({result["seed"] for result in results})
     settings = json.dumps(plan.training["erm"].__dict__)
     return (
-        f"{results[0]['data']} by {plan.backbone}, plan {plan.name}, {seeds} seeds, mean ± "
-        f"standard deviation. Settings chosen by the {results[0]['rule']}. ERM was trained with "
+        f"{source.data.resolve().name}, read as {results[0]['data']}, by {plan.backbone}; plan "
+        f"{plan.name}, {seeds} seeds, mean ± standard deviation. Settings chosen by the {results[0]['rule']}. ERM was trained with "
         f"{settings}. "
         "Refit: a new head without removal.\n\n"
     )

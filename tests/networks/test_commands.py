@@ -190,7 +190,7 @@ def test_table1_and_partial_labels(isrlearn, data, plan, tmp_path):
     stamps = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.safetensors")}
     again = isrlearn("reproduce", "table1", *common)[1]
     assert (tmp_path / "table1.md").read_text().strip() in again
-    assert "epoch" not in again.partition("waterbirds by")[0]
+    assert "epoch" not in again.partition("read as waterbirds, by")[0]
     code, out, err = isrlearn("reproduce", "partial-labels", *common)
     assert code == 0, err
     assert (tmp_path / "partial-labels.png").stat().st_size > 10_000
@@ -282,6 +282,20 @@ def test_other_mistakes(isrlearn, data, network, tmp_path):
         code, _, err = isrlearn(*arguments)
         assert code == 2, arguments
         assert message in err
+
+
+def test_one_environment_is_refused_before_training(isrlearn, plan, tmp_path):
+    table = tmp_path / "one.csv"
+    rows = [
+        f"w{i},{i % 2},x,{split}" for split in ("train", "validation", "test") for i in range(8)
+    ]
+    table.write_text("\n".join(["text,label,environment,split", *rows]))
+    code, _, err = isrlearn(
+        "reproduce", "table1", "--data", table, "--config", plan, "--out", tmp_path
+    )
+    assert code == 2
+    assert "1 known environment" in err
+    assert not (tmp_path / "networks").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from isrlearn import __version__
 from isrlearn.datasets import ExampleSet
+from isrlearn.exceptions import DataError
 from isrlearn.io import FeatureFile, Features
 from isrlearn.networks import NetworkCard, Training, extract_features, rows_of, train
 from isrlearn.networks._backbones import lasting_name
@@ -179,10 +180,22 @@ def network_runs(
     unknown = sorted(set(objectives) - set(plan.training))
     if unknown:
         raise ValueError(f"objective {unknown[0]!r} must be one of {', '.join(plan.training)}.")
+    _refuse_one_environment(examples)
     for seed in range(n_seeds):
         for objective in objectives or tuple(plan.training):
             folder = out / "networks" / f"{objective}-seed{seed}"
             yield NetworkRun(examples, plan, objective, seed, folder, device)
+
+
+def _refuse_one_environment(examples: ExampleSet) -> None:
+    """Raise `DataError` before anything is trained that could not be compared afterwards."""
+    environments = examples.take("train").environments
+    n_known = len(set(environments[environments >= 0].tolist()))
+    if n_known < 2:
+        raise DataError(
+            f"the training rows have {n_known} known environment(s); removal compares at least 2. "
+            "Give another column as environment."
+        )
 
 
 def _prefixed(watch: Watcher | None, name: str) -> Watcher | None:
