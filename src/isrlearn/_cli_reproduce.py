@@ -211,7 +211,7 @@ def _heading(results: list[dict[str, Any]], plan: Any, source: Source) -> str:
     settings = json.dumps(plan.training["erm"].__dict__)
     return (
         f"{source.data.resolve().name}, read as {results[0]['data']}, by {plan.backbone}; plan "
-        f"{plan.name}, {seeds} seeds, mean ± standard deviation. Settings chosen by the {results[0]['rule']}. ERM was trained with "
-        f"{settings}. "
+        f"{plan.name}, {seeds} seeds, mean ± standard deviation. Settings chosen by the "
+        f"{results[0]['rule']}. ERM was trained with {settings}. "
         "Refit: a new head without removal.\n\n"
     )
