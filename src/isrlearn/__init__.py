@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         diagnosis,
         exceptions,
         io,
+        leaderboard,
         metrics,
         moments,
         networks,
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from isrlearn._predictors import ISRClassifier
     from isrlearn._rank_test import RankChoice, RankStep
     from isrlearn._regressor import ISRRegressor
+    from isrlearn._select import Selection, select
     from isrlearn._transformers import ISR, ISRCov, ISRMean
     from isrlearn.diagnosis import Diagnosis
+    from isrlearn.leaderboard import Comparison, compare
     from isrlearn.moments import CellMoments
     from isrlearn.subspace import Subspace
 
@@ -39,6 +42,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "CellMoments": "isrlearn.moments",
+    "Comparison": "isrlearn.leaderboard",
     "Diagnosis": "isrlearn.diagnosis",
     "ISR": "isrlearn._transformers",
     "ISRClassifier": "isrlearn._predictors",
@@ -48,15 +52,19 @@ _HOMES = {
     "LogisticHead": "isrlearn._heads",
     "RankChoice": "isrlearn._rank_test",
     "RankStep": "isrlearn._rank_test",
+    "Selection": "isrlearn._select",
     "Subspace": "isrlearn.subspace",
+    "compare": "isrlearn.leaderboard",
     "fold": "isrlearn._folding",
     "repair_head": "isrlearn._folding",
+    "select": "isrlearn._select",
     "baselines": "isrlearn.baselines",
     "benchmark": "isrlearn.benchmark",
     "datasets": "isrlearn.datasets",
     "diagnosis": "isrlearn.diagnosis",
     "exceptions": "isrlearn.exceptions",
     "io": "isrlearn.io",
+    "leaderboard": "isrlearn.leaderboard",
     "metrics": "isrlearn.metrics",
     "moments": "isrlearn.moments",
     "networks": "isrlearn.networks",
@@ -71,6 +79,7 @@ _SUBMODULES = {
     "diagnosis",
     "exceptions",
     "io",
+    "leaderboard",
     "metrics",
     "moments",
     "networks",
@@ -81,6 +90,7 @@ _SUBMODULES = {
 
 __all__ = [
     "CellMoments",
+    "Comparison",
     "Diagnosis",
     "ISR",
     "ISRClassifier",
@@ -90,21 +100,25 @@ __all__ = [
     "LogisticHead",
     "RankChoice",
     "RankStep",
+    "Selection",
     "Subspace",
     "__version__",
     "baselines",
     "benchmark",
+    "compare",
     "datasets",
     "diagnosis",
     "exceptions",
     "fold",
     "io",
+    "leaderboard",
     "metrics",
     "moments",
     "networks",
     "plots",
     "repair_head",
     "reproduce",
+    "select",
     "subspace",
 ]
 

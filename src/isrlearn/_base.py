@@ -109,14 +109,19 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         return self._fit_rows(rows, environments is not None)
 
-    def _fit_rows(self, rows: Rows, environments_given: bool) -> Self:
-        """Find the spurious subspace of rows that `check_rows` has passed."""
+    def _fit_rows(
+        self, rows: Rows, environments_given: bool, moments: CellMoments | None = None
+    ) -> Self:
+        """Find the spurious subspace of rows that `check_rows` has passed.
+
+        Their moments, scatters included, may be given: a search over settings adds them up once.
+        """
         self._environments_given = environments_given
         self._parts = None
         if self._automatic and self.rank_test == "moments":
             self._parts = PartMoments.empty(rows.X.shape[1]).update_checked(rows)
             moments = self._parts.total()
-        else:
+        elif moments is None:
             moments = CellMoments.from_checked(rows, second_order=self._second_order)
         self._found = self._find(moments, rows)
         self.moments_ = moments

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer
-from isrlearn._transformers import ISR
+from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array
 
 Head = tuple[Float64Array, Float64Array]
@@ -90,7 +90,8 @@ def repair_head(
     sample_weight : array-like of shape (n,), default=None
         Weights of the rows.
     isr : transformer, default=None
-        How to find the subspace, not fitted; None is ``ISR()``.
+        How to find the subspace, not fitted; None is ``ISR()`` up to 20 features, with more
+        ``ISRMean(1)``.
     centre : float or array-like of shape (d,), default=None
         Point relative to which to remove; None is the mean of the cell means.
 
@@ -114,7 +115,7 @@ def repair_head(
         raise TypeError(
             f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov()."
         )
-    finder = ISR() if isr is None else clone(isr)
+    finder = default_isr(np.shape(X)[-1]) if isr is None else clone(isr)
     finder.fit(X, y, environments=environments, sample_weight=sample_weight)
     return finder.subspace_.fold_into(weight, bias, centre=centre)
 

@@ -31,6 +31,7 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
     isr: ISRTransformer | None
     head: Any
+    n_features_in_: int
     isr_: ISRTransformer
     head_: Any
 
@@ -106,8 +107,9 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
                 params[name] = default()
         return super().set_params(**params)
 
-    def _isr_or_default(self) -> ISRTransformer:
-        return ISR() if self.isr is None else self.isr
+    def _default_isr(self, n_features: int) -> ISRTransformer:
+        """Return the removal that None stands for."""
+        return ISR()
 
     def _head_or_default(self) -> Any:
         return self._default_head() if self.head is None else self.head
@@ -119,7 +121,10 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
     def _fresh_isr(self) -> ISRTransformer:
         """Return the `isr` to be fitted, with the features that this estimator was given."""
-        isr: ISRTransformer = clone(self._isr_or_default())
+        if self.isr is None:
+            isr = self._default_isr(self.n_features_in_)
+        else:
+            isr = clone(self.isr)
         isr._check_parameters()
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -161,6 +166,6 @@ def _weight_argument(head: Any) -> str:
     if has_fit_parameter(head, "sample_weight"):
         return "sample_weight"
     raise ValueError(
-        f"{type(head).__name__}.fit takes no sample_weight, which group_weight and sample_weight "
-        "need: choose another head or leave both out."
+        f"{type(head).__name__}.fit takes no sample_weight, which group_weight='balanced' and "
+        "sample_weight need: choose another head, or group_weight=None and no sample_weight."
     )

@@ -13,6 +13,7 @@ from isrlearn._base import ISRTransformer
 from isrlearn._heads import LogisticHead
 from isrlearn._logistic import SOLVED
 from isrlearn._predictor_base import ISRPredictor
+from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
 
@@ -33,14 +34,17 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     Parameters
     ----------
     isr : transformer, default=None
-        `ISR`, `ISRMean` or `ISRCov`, not fitted; None is ``ISR()``.
+        `ISR`, `ISRMean` or `ISRCov`, not fitted. None is ``ISR()`` up to 20 features, and with more
+        ``ISRMean(1)``: among many features the tests of `ISR` find nearly all directions different
+        and remove the signal with them.
     head : classifier, default=None
         Fitted on the rows without their spurious part; None is `LogisticHead`,
         logistic regression whose penalty does not depend on units.
-    group_weight : {None, "balanced"}, default=None
+    group_weight : {"balanced", None}, default="balanced"
         "balanced" weighs rows in the head by the inverse size of their (class, environment) group,
         so that all groups count the same; without environments the groups are the classes. A row
-        of unknown environment gets the mean weight of its class. The mean weight is one.
+        of unknown environment gets the mean weight of its class. The mean weight is one. None: all
+        rows count the same, which is better for the average over rows like the training rows.
 
     Attributes
     ----------
@@ -63,6 +67,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
 
     See Also
     --------
+    select : Choose removal and head by validation.
     fold : The same for a whole pipeline.
     repair_head : Change an existing head without refitting.
 
@@ -80,12 +85,15 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     def _default_head() -> LogisticHead:
         return LogisticHead(max_iter=1000, tol=SOLVED)
 
+    def _default_isr(self, n_features: int) -> ISRTransformer:
+        return default_isr(n_features)
+
     def __init__(
         self,
         isr: ISRTransformer | None = None,
         head: Any = None,
         *,
-        group_weight: str | None = None,
+        group_weight: str | None = "balanced",
     ) -> None:
         self.isr = isr
         self.head = head
@@ -171,8 +179,8 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         return tags
 
     def _check_parts(self) -> None:
-        isr, head = self._isr_or_default(), self._head_or_default()
-        if not isinstance(isr, ISRTransformer):
+        isr, head = self.isr, self._head_or_default()
+        if isr is not None and not isinstance(isr, ISRTransformer):
             raise TypeError(
                 f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov(), "
                 "and put other steps before the ISRClassifier in a Pipeline."

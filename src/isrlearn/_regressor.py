@@ -109,8 +109,8 @@ class ISRRegressor(RegressorMixin, ISRPredictor):
         return tags
 
     def _check_parts(self) -> None:
-        isr, head = self._isr_or_default(), self._head_or_default()
-        if not isinstance(isr, ISR):
+        isr, head = self.isr, self._head_or_default()
+        if isr is not None and not isinstance(isr, ISR):
             raise TypeError(f"isr={isr!r} is not an ISR(), the only one for a continuous y.")
         if isinstance(head, type) or not is_regressor(head):
             raise TypeError(f"head={head!r} is not a regressor: give one such as Ridge().")

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from isrlearn._base import ISRTransformer
+from isrlearn._frame import FEW_COORDINATES
 from isrlearn._rank import AUTO
 from isrlearn._recovery import (
     subspace_from_both,
@@ -346,6 +347,26 @@ class ISR(ISRTransformer):
         self._found = self._find_with(moments, response_nulls(rows), recover)
         self.moments_ = moments
         return self
+
+
+def default_isr(n_features: int) -> ISRTransformer:
+    """Return the removal that is used where none is named.
+
+    Up to 20 features `ISR()`, which needs nothing to be known. With more, features of a network
+    say: ``ISRMean(1)``, the direction in which the class means differ most. There the tests find
+    that nearly every direction differs a little, and removing all of them takes the signal along
+    (``docs/compare.md`` has the study).
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    ISR or ISRMean
+    """
+    return ISR() if n_features <= FEW_COORDINATES else ISRMean(1)
 
 
 def _standardised(y: Float64Array) -> Float64Array:

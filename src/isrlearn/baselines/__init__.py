@@ -1,15 +1,30 @@
 """Rivals: what a user would otherwise pick, as scikit-learn estimators with environments."""
 
+from isrlearn.baselines._alignment import CORAL
+from isrlearn.baselines._dro import GroupDRO
+from isrlearn.baselines._erasure import INLP, LEACE
 from isrlearn.baselines._exact import ERM, Oracle
+from isrlearn.baselines._invariant_risk import LastLayerIRM, LastLayerVREx
+from isrlearn.baselines._probes import GroupSubsampling, LinearProbe
+from isrlearn.baselines._retraining import DFR
 from isrlearn.baselines._rivals import IGA, AdamERM, ANDMask, IRMv1, VREx
 from isrlearn.baselines._trials import Trial, fit_trials, published_trials
 
 __all__ = [
     "ANDMask",
     "AdamERM",
+    "CORAL",
+    "DFR",
     "ERM",
+    "GroupDRO",
+    "GroupSubsampling",
     "IGA",
+    "INLP",
     "IRMv1",
+    "LEACE",
+    "LastLayerIRM",
+    "LastLayerVREx",
+    "LinearProbe",
     "Oracle",
     "Trial",
     "VREx",

@@ -9,10 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from isrlearn._numbers import check_number
 from isrlearn._typing import BoolArray, IntArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
-from isrlearn._warnings import warn_user
+from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
 from isrlearn.baselines._trials import Trial, descend, starting_weights
-from isrlearn.exceptions import SingleEnvironmentWarning
 
 
 class DescendingRival(LinearRival):
@@ -73,19 +72,7 @@ class DescendingRival(LinearRival):
         """Return the environment of each row that is used, -1 for the others."""
         if not self.needs_environments:
             return np.zeros(len(rows.y), np.intp)
-        if not given:
-            warn_user(
-                f"no environments were given to {type(self).__name__}: all rows are taken as one.",
-                SingleEnvironmentWarning,
-            )
-            return np.zeros(len(rows.y), np.intp)
-        if len(rows.environments) < 2:
-            raise ValueError(
-                f"environments has {len(rows.environments)} distinct value(s), but "
-                f"{type(self).__name__} compares at least 2. Give a label that varies, or leave "
-                "environments out."
-            )
-        return rows.environment_codes
+        return compared_environments(rows, given, type(self).__name__)
 
     def _check(self, rows: Rows) -> None:
         check_classification_targets(rows.classes)

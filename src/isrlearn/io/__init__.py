@@ -1,5 +1,11 @@
-"""Files that hold results, without pickle. Needs safetensors (``pip install isrlearn[io]``)."""
+"""Files of rows and of results, without pickle.
 
+Parquet needs pyarrow and feature files need safetensors (``pip install isrlearn[io]``); csv and npz
+need neither.
+"""
+
+from isrlearn.io._data import Data, read_data
 from isrlearn.io._features import FeatureFile, Features, FeatureWriter
+from isrlearn.io._schema import Column, Schema
 
-__all__ = ["FeatureFile", "FeatureWriter", "Features"]
+__all__ = ["Column", "Data", "FeatureFile", "FeatureWriter", "Features", "Schema", "read_data"]

@@ -15,7 +15,7 @@ from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
 from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier, balanced_weights
-from isrlearn._transformers import ISR
+from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import check_rows
 from isrlearn.diagnosis import Diagnosis
@@ -81,9 +81,7 @@ def repair(
         Name of the layer; None finds the last linear layer that runs.
     isr : transformer, default=None
         How to find the subspace: ``ISR(...)``, ``ISRMean(...)`` or ``ISRCov(...)``; None is the
-        default of `ISRClassifier`. Covariances of learned features often differ in many
-        directions: ``ISRMean(n_spurious="auto")``, which looks at class means alone, is the one to
-        try first.
+        default of `ISRClassifier`: ``ISRMean(1)`` with more than 20 features.
     head : {"refit", "fold"} or classifier, default="refit"
         "refit" fits a logistic head on the features without the spurious part; a linear
         scikit-learn classifier takes its place. "fold" keeps the old head and folds the removal
@@ -186,7 +184,7 @@ class _New(NamedTuple):
 
 
 def _folded(rows: Features, isr: ISRTransformer | None, old: Weights) -> _New:
-    finder = ISR() if isr is None else clone(isr)
+    finder = default_isr(rows.features.shape[1]) if isr is None else clone(isr)
     finder.fit(rows.features, rows.labels, environments=rows.known_environments())
     centre = 0.0 if old[1] is None else None
     weights = finder.subspace_.fold_into(*old, centre=centre)

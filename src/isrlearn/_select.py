@@ -1,0 +1,269 @@
+"""Choose hyper-parameters by a named rule, without a look at the test rows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from isrlearn._grid import predictions_of, settings_of
+from isrlearn._numbers import check_number
+from isrlearn._predictors import ISRClassifier
+from isrlearn._rules import (
+    LEAVE_ONE_OUT,
+    RULES,
+    WORST_GROUP,
+    Fold,
+    Score,
+    check_rule,
+    environment_folds,
+    known,
+    scorer,
+    stratified_part,
+)
+from isrlearn._transformers import ISR, ISRMean
+from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._validation import check_rows
+
+STRENGTHS: Final = (0.0001, 0.001, 0.01, 0.1, 1.0)
+"""Values of C that are tried, for features of mean variance one."""
+FEW_CLASSES: Final = 3
+ROUNDING: Final = 1e-12
+
+Watch = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The setting that a rule chose, fitted.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted with the setting.
+    setting : dict
+        The parameters that were chosen.
+    rule : str
+        By which rule.
+    score : float
+        Of the chosen setting, on the rows that the rule looks at.
+    settings : list of dict
+        All that were tried, in the order of the grid.
+    scores : ndarray of shape (n_settings, n_folds)
+        Their scores; NaN where the rows did not allow the setting.
+    reasons : dict of int to str
+        Why a setting was not allowed, by its place.
+    seconds : float
+        Time of the last fit, the one with the chosen setting.
+    """
+
+    estimator: Any
+    setting: dict[str, Any]
+    rule: str
+    score: float
+    settings: list[dict[str, Any]]
+    scores: Float64Array
+    reasons: dict[int, str]
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"Selection({self.setting}, {self.rule}: {self.score:.3f})"
+
+
+def isr_grid(labels: Any, *, C: tuple[float, ...] = STRENGTHS) -> dict[str, list[Any]]:
+    """Return the settings of `ISRClassifier` that `select` and `compare` try.
+
+    Removal: the leading direction of the class means; as many as their tests find; with two or
+    three classes also the leading direction of each class alone; the whitened joint estimate with
+    one direction, and with as many as its tests find; nothing. Heads with balanced groups and
+    plain ones. The order is the order of preference where settings do equally well.
+
+    Parameters
+    ----------
+    labels : array-like
+        Class labels.
+    C : tuple of float
+        Inverse penalties of the head, for features of mean variance one.
+
+    Returns
+    -------
+    dict of str to list
+    """
+    classes = np.unique(np.asarray(labels)).tolist()
+    alone = [ISRMean(1, condition_on=[c]) for c in classes] if len(classes) <= FEW_CLASSES else []
+    removals = [
+        ISRMean(1),
+        ISRMean("auto", random_state=0),
+        *alone,
+        ISR(1),
+        ISR(random_state=0),
+        ISR(0),
+    ]
+    return {"isr": removals, "group_weight": ["balanced", None], "head__C": list(C)}
+
+
+def select(
+    X: Any,
+    y: Any,
+    *,
+    environments: Any,
+    estimator: Any = None,
+    grid: Any = None,
+    rule: str = WORST_GROUP,
+    validation: tuple[Any, Any, Any] | None = None,
+    share: float = 0.2,
+    random_state: Any = 0,
+    watch: Watch | None = None,
+) -> Selection:
+    r"""Choose hyper-parameters by a named rule and fit the estimator with them.
+
+    Rules (test rows are never given, so they cannot be looked at):
+
+    * "worst-group": the accuracy of the worst (class, environment) group of validation rows;
+    * "average": the accuracy over validation rows;
+    * "leave-one-environment-out": each training environment is predicted by a model that was
+      fitted on the others; the mean of these accuracies. It asks for what is wanted of a new
+      environment and needs no validation rows, but at least three environments.
+
+    Settings that differ from the best by no more than one row of what is scored are as good: the
+    first of them in the grid is taken.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Class labels.
+    environments : array-like of shape (n,)
+        Environments; None, NaN or NA where unknown.
+    estimator : estimator, default=None
+        Its ``fit`` takes environments; None is `ISRClassifier`.
+    grid : dict of lists, or list of such dicts, default=None
+        Values to try; the first are preferred. None tries what `isr_grid` lists.
+    rule : {"worst-group", "average", "leave-one-environment-out"}, default="worst-group"
+        By what to choose.
+    validation : (X, y, environments), default=None
+        Rows to choose on. The model is then fitted on the training rows alone. None: a random
+        share of every (class, environment) group is set apart, and the chosen setting is fitted on
+        all rows.
+    share : float, default=0.2
+        How much is set apart.
+    random_state : int, RandomState or None, default=0
+        Draws the rows that are set apart.
+    watch : callable, default=None
+        Called with the numbers of settings done and of all.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> from isrlearn import ISRMean, select
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> grid = {"isr": [ISRMean(0), ISRMean(1)], "group_weight": ["balanced"]}
+    >>> found = select(X, y, environments=species, grid=grid, rule="leave-one-environment-out")
+    >>> found.scores.shape, found.estimator.n_spurious_
+    ((2, 3), 1)
+    """
+    check_rule(rule)
+    check_number("share", share, 0.01, 0.99)
+    estimator = ISRClassifier() if estimator is None else estimator
+    settings = settings_of(isr_grid(y) if grid is None else grid)
+    table = _Table(X, y, environments, validation)
+    folds = table.folds(rule, share, random_state)
+    scores, reasons = _scores(estimator, settings, table, folds, scorer(rule), watch)
+    best = _first_of_the_best(scores, reasons)
+    fitted = table.training if validation is not None else np.arange(len(table.y))
+    model = clone(estimator).set_params(**_cloned(settings[best]))
+    begin = time.perf_counter()
+    model.fit(*table.take(fitted)[:2], environments=table.environments[fitted])
+    seconds = time.perf_counter() - begin
+    values = np.array([[score.value for score in row] for row in scores])
+    return Selection(
+        model, settings[best], rule, float(values[best].mean()), settings, values, reasons, seconds
+    )
+
+
+class _Table:
+    """Training rows, and below them the validation rows if there are any."""
+
+    def __init__(self, X: Any, y: Any, environments: Any, validation: Any) -> None:
+        rows = check_rows(X, y, environments)
+        parts = [(rows.X, rows.y, known(environments, len(rows.y)))]
+        if validation is not None:
+            X_new, y_new, environments_new = validation
+            more = check_rows(X_new, y_new, environments_new)
+            if more.X.shape[1] != rows.X.shape[1]:
+                raise ValueError(
+                    f"validation rows have {more.X.shape[1]} features, training rows "
+                    f"{rows.X.shape[1]}: give the same columns."
+                )
+            parts.append((more.X, more.y, known(environments_new, len(more.y))))
+        self.X: FloatArray = np.concatenate([part[0] for part in parts])
+        self.y: LabelArray = np.concatenate([part[1] for part in parts])
+        self.environments: LabelArray = np.concatenate([part[2] for part in parts])
+        self.training = np.arange(len(rows.y))
+
+    def take(self, rows: Any) -> tuple[Any, Any, Any]:
+        return self.X[rows], self.y[rows], self.environments[rows]
+
+    def folds(self, rule: str, share: float, random_state: Any) -> list[Fold]:
+        if rule == LEAVE_ONE_OUT:
+            inside = self.environments[self.training]
+            return environment_folds(inside, len(inside))
+        every = np.arange(len(self.y))
+        if len(self.y) > len(self.training):
+            return [Fold(self.training, every[len(self.training) :])]
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        random = np.random.default_rng(seed)
+        apart = stratified_part(self.y, self.environments, share, random)
+        return [Fold(np.setdiff1d(every, apart), apart)]
+
+
+def _scores(
+    estimator: Any,
+    settings: list[dict[str, Any]],
+    table: _Table,
+    folds: list[Fold],
+    judge: Callable[[LabelArray, LabelArray, Any], Score],
+    watch: Watch | None,
+) -> tuple[list[list[Score]], dict[int, str]]:
+    """Score every setting in every fold."""
+    reasons: dict[int, str] = {}
+    scores = [[Score(np.nan, 0.0)] * len(folds) for _ in settings]
+    for i, fold in enumerate(folds):
+        X_new, y_new, environments_new = table.take(fold.scored)
+        found = predictions_of(estimator, settings, table.take(fold.fitted), X_new)
+        for done, (place, predicted) in enumerate(found, 1):
+            if isinstance(predicted, ValueError):
+                reasons[place] = str(predicted)
+            else:
+                scores[place][i] = judge(y_new, predicted, environments_new)
+            if watch is not None:
+                watch(i * len(settings) + done, len(folds) * len(settings))
+    return scores, reasons
+
+
+def _first_of_the_best(scores: list[list[Score]], reasons: dict[int, str]) -> int:
+    """Return the place of the first setting within one row of the best mean score."""
+    means = np.array([np.mean([score.value for score in row]) for row in scores])
+    if np.isnan(means).all():
+        raise ValueError(f"no setting can be fitted on these rows: {next(iter(reasons.values()))}")
+    best = int(np.nanargmax(means))
+    one_row = np.mean([score.one_row for score in scores[best]]) / len(scores[best])
+    return int(np.flatnonzero(means >= means[best] - one_row - ROUNDING)[0])
+
+
+def _cloned(setting: dict[str, Any]) -> dict[str, Any]:
+    return {name: clone(v) if hasattr(v, "get_params") else v for name, v in setting.items()}
+
+
+def rule_in_words(rule: str) -> str:
+    """Return what a rule looks at."""
+    check_rule(rule)
+    return RULES[rule]

@@ -1,0 +1,237 @@
+"""Invariant risk minimisation and V-REx on frozen features, for any number of classes."""
+
+from typing import Final
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from isrlearn._numbers import check_number
+from isrlearn._typing import Float64Array, IntArray
+from isrlearn._validation import Rows
+from isrlearn._warnings import warn_user
+from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, LastLayerRival, logistic_head
+from isrlearn.baselines._softmax import SoftmaxLosses, descend
+
+STILL: Final = 1e-7
+STEEP: Final = 1e-4
+"""Largest entry of the gradient at which a descent counts as finished."""
+
+
+class EnvironmentRisks:
+    r"""Mean losses :math:`R_e` of the environments, with penalties on how they differ.
+
+    Parameters
+    ----------
+    losses : SoftmaxLosses
+        Losses of the rows.
+    codes : ndarray of shape (n,)
+        Environment of each row: 0, ..., E - 1, none of them empty.
+    penalty : float
+        Strength :math:`\lambda` of the penalty on differences.
+    ridge : float
+        Strength of the penalty on weights.
+    """
+
+    def __init__(
+        self, losses: SoftmaxLosses, codes: IntArray, penalty: float, ridge: float
+    ) -> None:
+        self.losses, self.codes, self.penalty, self.ridge = losses, codes, penalty, ridge
+        self.sizes = np.bincount(codes)
+
+    def means(self, values: Float64Array) -> Float64Array:
+        """Return the mean of values (n,) in each environment, (E,)."""
+        return np.asarray(np.bincount(self.codes, values) / self.sizes)
+
+    def extrapolated(self, point: Float64Array) -> tuple[float, Float64Array]:
+        r"""Return mean and variance of the risks, :math:`\bar R + \lambda \mathrm{Var}_e R_e`.
+
+        Parameters
+        ----------
+        point : ndarray of shape (m, d + 1)
+            Weights and bias.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (m, d + 1)
+        """
+        scores = self.losses.scores(point)
+        risks = self.means(self.losses.losses(scores))
+        apart = risks - risks.mean()
+        by_risk = 1 + 2 * self.penalty * apart
+        by_scores = self.losses.errors(scores) * self._spread(by_risk)
+        return self._ridged(point, risks.mean() + self.penalty * np.mean(apart**2), by_scores)
+
+    def invariant(self, point: Float64Array) -> tuple[float, Float64Array]:
+        r"""Return :math:`\bar R + \lambda\, \mathrm{mean}_e (\partial_a R_e(a f))^2` at a = 1.
+
+        With scores z and errors :math:`\epsilon = \partial \ell / \partial z`, the derivative by
+        the scale is the mean of :math:`\epsilon^T z`, and its own derivative by the scores is
+        :math:`\epsilon + \nabla^2 \ell\, z`.
+
+        Parameters
+        ----------
+        point : ndarray of shape (m, d + 1)
+            Weights and bias.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (m, d + 1)
+        """
+        scores = self.losses.scores(point)
+        shares = self.losses.shares(scores)
+        errors = shares - self.losses.targets
+        by_scale = self.means(np.sum(errors * scores, axis=1))
+        bent = errors + self.losses.bent(shares, scores)
+        by_scores = errors * self._spread(np.ones(len(self.sizes)))
+        by_scores += bent * self._spread(2 * self.penalty * by_scale)
+        risk = self.means(self.losses.losses(scores)).mean()
+        return self._ridged(point, risk + self.penalty * np.mean(by_scale**2), by_scores)
+
+    def _spread(self, by_environment: Float64Array) -> Float64Array:
+        """Return the factor of each row, (n, 1), in a mean over environments."""
+        return np.asarray((by_environment / self.sizes / len(self.sizes))[self.codes, None])
+
+    def _ridged(
+        self, point: Float64Array, value: float, by_scores: Float64Array
+    ) -> tuple[float, Float64Array]:
+        gradient = self.losses.gradient(by_scores)
+        gradient[:, :-1] += self.ridge * point[:, :-1]
+        return float(value + self.ridge / 2 * np.sum(point[:, :-1] ** 2)), gradient
+
+
+class PenalisedRival(LastLayerRival):
+    """Descend from logistic regression on a risk with a penalty."""
+
+    penalty: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("penalty", self.penalty, 0)
+
+    def _solve(self, rows: Rows) -> Head:
+        known = self._known(rows)
+        losses = SoftmaxLosses(known.X, known.class_codes, len(known.classes))
+        codes = np.unique(known.environment_codes, return_inverse=True)[1]
+        ridge = 1 / (self.C * len(known.X))
+        risks = EnvironmentRisks(losses, codes, self.penalty, ridge)
+        start = losses.point_of(*logistic_head(known, self.C))
+        found = descend(
+            lambda point: self._objective(risks, point), start, most=MOST_ITERATIONS, still=STILL
+        )
+        if found.steepest > STEEP:
+            warn_user(
+                f"{type(self).__name__} stopped where the gradient is {found.steepest:.1e}: scale "
+                "the features, or make C or penalty smaller.",
+                ConvergenceWarning,
+            )
+        return losses.weights_of(found.point)
+
+    @staticmethod
+    def _objective(risks: EnvironmentRisks, point: Float64Array) -> tuple[float, Float64Array]:
+        raise NotImplementedError
+
+
+class LastLayerVREx(PenalisedRival):
+    r"""Risk extrapolation on frozen features: risks that vary little between environments.
+
+    .. math:: \bar R + \lambda \mathrm{Var}_e(R_e) + \|W\|^2 / (2Cn)
+
+    with :math:`R_e` the mean loss of environment e and :math:`\bar R` the mean of these, by L-BFGS
+    from logistic regression. It sees features, labels and environments; rows of unknown
+    environment are left out. `VREx` is the same by Adam, for two classes.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty on weights.
+    penalty : float, default=10.0
+        :math:`\lambda`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Bias.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    environments_ : ndarray of shape (E,)
+        Sorted environments.
+
+    References
+    ----------
+    .. [1] D. Krueger et al. Out-of-distribution generalization via risk extrapolation. ICML 2021.
+
+    Examples
+    --------
+    >>> from isrlearn.baselines import LastLayerVREx
+    >>> from isrlearn.datasets import LinearUnitTest
+    >>> X, y, environments = LinearUnitTest("3", 4, seed=0).sample(200)
+    >>> LastLayerVREx().fit(X, y, environments=environments).coef_.shape
+    (1, 10)
+    """
+
+    uses = "labels and environments"
+
+    def __init__(self, C: float = 1.0, *, penalty: float = 10.0) -> None:
+        self.C = C
+        self.penalty = penalty
+
+    @staticmethod
+    def _objective(risks: EnvironmentRisks, point: Float64Array) -> tuple[float, Float64Array]:
+        return risks.extrapolated(point)
+
+
+class LastLayerIRM(PenalisedRival):
+    r"""Invariant risk minimisation on frozen features: no environment wants other score scales.
+
+    .. math:: \bar R + \lambda\, \mathrm{mean}_e \big(\partial_a R_e(a f)\big|_{a=1}\big)^2
+              + \|W\|^2 / (2Cn)
+
+    with :math:`R_e` the mean loss of environment e and :math:`\bar R` the mean of these, by L-BFGS
+    from logistic regression; the objective is not convex. It sees features, labels and
+    environments; rows of unknown environment are left out. `IRMv1` is a variant by Adam, for two
+    classes.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty on weights.
+    penalty : float, default=100.0
+        :math:`\lambda`. The objective is not divided by it, however large.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Bias.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    environments_ : ndarray of shape (E,)
+        Sorted environments.
+
+    References
+    ----------
+    .. [1] M. Arjovsky, L. Bottou, I. Gulrajani, D. Lopez-Paz. Invariant risk minimization. 2019.
+
+    Examples
+    --------
+    >>> from isrlearn.baselines import LastLayerIRM
+    >>> from isrlearn.datasets import LinearUnitTest
+    >>> X, y, environments = LinearUnitTest("3", 4, seed=0).sample(200)
+    >>> LastLayerIRM().fit(X, y, environments=environments).coef_.shape
+    (1, 10)
+    """
+
+    uses = "labels and environments"
+
+    def __init__(self, C: float = 1.0, *, penalty: float = 100.0) -> None:
+        self.C = C
+        self.penalty = penalty
+
+    @staticmethod
+    def _objective(risks: EnvironmentRisks, point: Float64Array) -> tuple[float, Float64Array]:
+        return risks.invariant(point)

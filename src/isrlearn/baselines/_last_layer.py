@@ -1,0 +1,162 @@
+"""What the rivals on frozen features share: one way to fit, and one logistic regression."""
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import check_classification_targets
+
+from isrlearn._logistic import SOLVED
+from isrlearn._predictors import balanced_weights
+from isrlearn._typing import Float64Array
+from isrlearn._validation import UNKNOWN, Rows, check_rows
+from isrlearn.baselines._environments import compared_environments
+from isrlearn.baselines._linear import LinearRival
+
+MOST_ITERATIONS: Final = 5000
+WEIGHTS: Final = (None, "class", "group")
+Head = tuple[Float64Array, Float64Array]
+"""Weights (m, d) and bias (m,): m = 1 for two classes, else the number of classes."""
+
+
+class LastLayerRival(LinearRival):
+    """A linear classifier of k >= 2 classes on features that someone else has trained."""
+
+    uses: ClassVar[str]
+    """Which labels of the training rows it sees."""
+
+    C: float
+
+    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        environments : array-like of shape (n_samples,), default=None
+            One label per row; None, NaN or NA where it is unknown. None: all rows are one
+            environment, with a `SingleEnvironmentWarning` where environments are needed.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        rows = check_rows(X, y, environments, estimator=self)
+        self._check_classes(rows)
+        self.classes_, self.environments_ = rows.classes, rows.environments
+        if self._needs_environments():
+            codes = compared_environments(rows, environments is not None, type(self).__name__)
+            rows = replace(rows, environment_codes=codes)
+        rows = replace(rows, X=rows.X.astype(np.float64))
+        self.coef_, self.intercept_ = self._solve(rows)
+        return self
+
+    def _solve(self, rows: Rows) -> Head:
+        """Return weights and bias; every subclass has its own way."""
+        raise NotImplementedError
+
+    def _needs_environments(self) -> bool:
+        return True
+
+    def _check_parameters(self) -> None:
+        C = self.C
+        if not isinstance(C, Real) or isinstance(C, bool) or not 0 < C < np.inf:
+            raise ValueError(
+                f"C={C!r} must be a positive number: the inverse strength of the penalty."
+            )
+
+    def _check_classes(self, rows: Rows) -> None:
+        check_classification_targets(rows.classes)
+        if len(rows.classes) < 2:
+            raise ValueError(
+                f"y has {len(rows.classes)} class, but {type(self).__name__} tells at least 2 "
+                "classes apart: give rows of another class."
+            )
+
+    def _known(self, rows: Rows) -> Rows:
+        """Return the rows of known environment; refuse to lose a class with the others."""
+        known = rows.environment_codes != UNKNOWN
+        left = np.bincount(rows.class_codes[known], minlength=len(rows.classes)) > 0
+        if not left.all():
+            raise ValueError(
+                f"{(~known).sum()} rows of unknown environment are left out by "
+                f"{type(self).__name__}, and with them all rows of class "
+                f"{rows.classes[~left][0]!r}: label the environment of some of these."
+            )
+        return take(rows, known)
+
+
+class WeightedRival(LastLayerRival):
+    """A rival that ends in logistic regression with a choice of weights."""
+
+    weight: str | None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.weight not in WEIGHTS:
+            raise ValueError(f"weight={self.weight!r} must be one of {WEIGHTS}.")
+
+    def _head(self, rows: Rows) -> Head:
+        return logistic_head(rows, self.C, row_weights(rows, self.weight))
+
+
+def row_weights(rows: Rows, weight: str | None) -> Float64Array | None:
+    """Return the weights of the rows, of mean one; None where all are equal.
+
+    Parameters
+    ----------
+    rows : Rows
+        Checked rows.
+    weight : {None, "class", "group"}
+        Whether classes, or (class, environment) groups, shall count the same.
+    """
+    if weight is None:
+        return None
+    if weight == "class":
+        inverse = 1 / np.bincount(rows.class_codes)[rows.class_codes]
+        return np.asarray(inverse / inverse.mean())
+    return balanced_weights(rows)
+
+
+def logistic_head(rows: Rows, C: float, weights: Float64Array | None = None) -> Head:
+    r"""Minimise :math:`\sum_i w_i \ell_i + \|W\|^2 / (2C)`, the bias free of penalty.
+
+    Parameters
+    ----------
+    rows : Rows
+        Checked rows.
+    C : float
+        Inverse strength of the penalty.
+    weights : ndarray of shape (n,), default=None
+        Weights w of the rows.
+    """
+    centre = rows.X.mean(axis=0)
+    solver = LogisticRegression(C=C, tol=SOLVED, max_iter=MOST_ITERATIONS)
+    # About their mean the rows are better conditioned; the bias takes up the difference.
+    solver.fit(rows.X - centre, rows.class_codes, weights)
+    return solver.coef_, solver.intercept_ - solver.coef_ @ centre
+
+
+def take(rows: Rows, places: Any) -> Rows:
+    """Return some of the rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Checked rows without weights.
+    places : ndarray
+        Which to keep: a mask, or indices.
+    """
+    return replace(
+        rows,
+        X=rows.X[places],
+        y=rows.y[places],
+        class_codes=rows.class_codes[places],
+        environment_codes=rows.environment_codes[places],
+    )

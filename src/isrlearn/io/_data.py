@@ -1,0 +1,273 @@
+"""Rows of a user's file: features, labels, environments and split."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from isrlearn._typing import BoolArray, FloatArray, IntArray, LabelArray
+from isrlearn.exceptions import DataError
+from isrlearn.io._archives import Archive, open_folder, open_npz, open_safetensors
+from isrlearn.io._encoding import (
+    choose_columns,
+    encode_columns,
+    notes_on_counters,
+    notes_on_gaps,
+)
+from isrlearn.io._roles import Asked, Roles, Source, find_roles
+from isrlearn.io._rows import TRAIN, Rows, read_rows
+from isrlearn.io._schema import Schema
+from isrlearn.io._tables import Table, read_csv, read_parquet
+from isrlearn.io._values import named
+
+FEWEST_ROWS_OF_A_CLASS: Final = 2
+READERS: Final[Mapping[str, Callable[[Path], Source]]] = {
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".parquet": read_parquet,
+    ".npz": open_npz,
+    ".safetensors": open_safetensors,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Rows of a file, with what another file needs to be read in the same way.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, d)
+        float32 or float64; NaN where a value is missing.
+    labels : ndarray of shape (n,) or None
+        Integers or strings; None if the file is read only to predict.
+    environments : ndarray of shape (n,) or None
+        Integers or strings, None where unknown; None if the file has none.
+    split : ndarray of shape (n,) or None
+        0 train, 1 validation, 2 test; None if the rows are not split.
+    schema : Schema
+        How columns became features.
+    notes : tuple of str
+        What the user should know: columns and rows that were left out, and why.
+    source : Path
+        The file.
+    """
+
+    features: FloatArray
+    labels: LabelArray | None
+    environments: LabelArray | None
+    split: IntArray | None
+    schema: Schema
+    notes: tuple[str, ...]
+    source: Path
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def check_for_fit(self) -> None:
+        """Raise `DataError` unless a model can be fitted on the rows to train on.
+
+        There must be two classes of at least two rows each, and two known environments of which
+        at least one has more than one row. With a split, rows of the other parts do not count.
+        """
+        rows = np.ones(len(self), bool) if self.split is None else self.split == TRAIN
+        self._check_classes(rows)
+        self._check_environments(rows)
+
+    def _check_classes(self, rows: BoolArray) -> None:
+        if self.labels is None:
+            raise DataError(f"{self.source} was read without labels: give a file that has them.")
+        sizes = Counter(self.labels[rows].tolist())
+        if len(sizes) < 2:
+            raise DataError(
+                f"{self.source} has one class only, {next(iter(sizes), None)!r}, in the rows to "
+                "train on: two are needed, so add rows of another or name another label."
+            )
+        smallest, size = sizes.most_common()[-1]
+        if size < FEWEST_ROWS_OF_A_CLASS:
+            raise DataError(
+                f"{self.source} has {size} row of class {smallest!r} to train on: "
+                f"{FEWEST_ROWS_OF_A_CLASS} are needed, so add rows or leave that class out."
+            )
+
+    def _check_environments(self, rows: BoolArray) -> None:
+        known = [] if self.environments is None else self.environments[rows].tolist()
+        sizes = Counter(environment for environment in known if environment is not None)
+        if not sizes:
+            raise DataError(
+                f"{self.source} has no row to train on whose environment is known: name another "
+                "environment, or fill it in."
+            )
+        if len(sizes) == 1:
+            raise DataError(
+                f"{self.source} has one environment only, {next(iter(sizes))!r}, in the rows to "
+                "train on: at least two are needed to see what differs."
+            )
+        if max(sizes.values()) == 1:
+            raise DataError(
+                f"{self.source} has {len(sizes)} environments of one row each (an ID?): name a "
+                "column that groups the rows."
+            )
+
+
+def read_data(
+    path: str | Path,
+    *,
+    label: str | None = None,
+    environment: str | Sequence[str] = (),
+    split: str | None = None,
+    drop: str | Sequence[str] = (),
+    schema: Schema | None = None,
+) -> Data:
+    r"""Read features, labels, environments and split of a file.
+
+    Parameters
+    ----------
+    path : path
+        ``.npz`` or ``.safetensors`` with arrays `features`, `labels`, `environments` and
+        perhaps `split`; a folder that `FeatureWriter` wrote; or a ``.csv`` (``.tsv``) or
+        ``.parquet`` table.
+    label : str, default=None
+        Column of the labels; of an archive, another array than `labels`.
+    environment : str or sequence of str, default=()
+        Column of the environments; several are crossed ("north × day"). Of an archive, other
+        arrays than `environments`.
+    split : str, default=None
+        Column or array of the split: train, validation (val, valid, dev) and test, or 0, 1, 2.
+        Without it, a column called "split" that holds just these is taken.
+    drop : str or sequence of str, default=()
+        Columns of a table to leave out.
+    schema : Schema, default=None
+        How an earlier file was read. The same columns are looked for; labels and environments may
+        be absent, and no row is left out, so that predictions stand beside their rows.
+
+    Returns
+    -------
+    Data
+
+    Notes
+    -----
+    In a table "", NA, NaN, N/A, null, None and ? say that a value is missing. Blanks around
+    values and names do not count. Numeric columns are features, with NaN where a value is missing;
+    true and false are 1 and 0. A text column of at most 20 values in the rows to train on becomes
+    one 0/1 feature per value; a value that is missing, or that is in no row to train on, is 0 in
+    all of them. Other text, dates, and columns of one value are left out; `Data.notes` names them.
+
+    Labels and environments that are all whole numbers become integers (but "007" is a name), all
+    others strings. In an archive the environment -1 is unknown. Rows without a label are left out
+    unless there is a `schema`; then the labels are None if one is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from isrlearn.io import read_data
+    >>> file = Path(tempfile.mkdtemp()) / "birds.csv"
+    >>> text = "size,colour,site,kind\n3,red,a,gull\n5,blue,a,tern\n4,red,b,gull\n,blue,,tern\n"
+    >>> _ = file.write_text(text)
+    >>> data = read_data(file, label="kind", environment="site")
+    >>> data.schema.feature_names
+    ('size', 'colour=blue', 'colour=red')
+    >>> data.features
+    array([[ 3.,  0.,  1.],
+           [ 5.,  1.,  0.],
+           [ 4.,  0.,  1.],
+           [nan,  1.,  0.]])
+    >>> data.environments.tolist()
+    ['a', 'a', 'b', None]
+    """
+    environments = (environment,) if isinstance(environment, str) else tuple(environment)
+    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    asked = Asked(
+        label=None if label is None else label.strip(),
+        environment=tuple(name.strip() for name in environments),
+        split=None if split is None else split.strip(),
+        drop=tuple(name.strip() for name in dropped),
+        schema=schema,
+    )
+    source = _open(Path(path))
+    return _read(source, asked)
+
+
+def _open(path: Path) -> Source:
+    if not path.exists():
+        raise DataError(f"{path} does not exist: check the path.")
+    reader = open_folder if path.is_dir() else READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(
+            f"{path} ends in {path.suffix!r}, which cannot be read: give {', '.join(READERS)} or "
+            "a folder of features."
+        )
+    try:
+        return reader(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): check its rights.") from error
+
+
+def _read(source: Source, asked: Asked) -> Data:
+    roles = find_roles(source, asked)
+    rows = read_rows(source, roles, predicting=asked.schema is not None)
+    if isinstance(source, Table):
+        features, schema, notes = _table_features(source, asked, roles, rows)
+    else:
+        features, schema, notes = _array_features(source, asked, roles, rows)
+    return Data(
+        features=features,
+        labels=rows.labels,
+        environments=rows.environments,
+        split=rows.split,
+        schema=schema,
+        notes=(*source.notes, *rows.notes, *notes),
+        source=source.path,
+    )
+
+
+def _table_features(
+    table: Table, asked: Asked, roles: Roles, rows: Rows
+) -> tuple[FloatArray, Schema, list[str]]:
+    excluded = {*roles.names(), *asked.drop}
+    names = [name for name in table.names if name not in excluded]
+    if asked.schema is not None:
+        notes = _compare_columns(table, names, asked.schema)
+        features = encode_columns(table, asked.schema.columns)[rows.kept]
+        return features, asked.schema, notes + notes_on_gaps(asked.schema.feature_names, features)
+    choice = choose_columns(table, names, rows.training)
+    schema = Schema(choice.columns, roles.label, roles.environment, "table")
+    features = encode_columns(table, schema.columns)[rows.kept]
+    notes = choice.notes() + notes_on_gaps(schema.feature_names, features)
+    return features, schema, notes + notes_on_counters(schema.feature_names, features)
+
+
+def _compare_columns(table: Table, names: Sequence[str], schema: Schema) -> list[str]:
+    wanted = [column.name for column in schema.columns]
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        raise DataError(
+            f"{table.path} lacks {len(absent)} of the {len(wanted)} columns that the model was "
+            f"fitted on: add {named(absent)}."
+        )
+    extra = [name for name in names if name not in wanted]
+    return [f"not used, as the model does not know them: {named(extra)}."] if extra else []
+
+
+def _array_features(
+    archive: Archive, asked: Asked, roles: Roles, rows: Rows
+) -> tuple[FloatArray, Schema, list[str]]:
+    features = archive.features[rows.kept]
+    n_features = features.shape[1]
+    if asked.schema is None:
+        return features, Schema.of_array(n_features, roles.label, roles.environment), []
+    if asked.schema.kind != "array":
+        raise DataError(
+            f"{archive.path} holds an array without column names, but the model was fitted on a "
+            f"table: give a csv or parquet file with {named(asked.schema.feature_names)}."
+        )
+    wanted = len(asked.schema.columns)
+    if wanted != n_features:
+        raise DataError(
+            f"{archive.path} has {n_features} features, but the model was fitted on {wanted}: "
+            "give features that were made in the same way."
+        )
+    return features, asked.schema, []

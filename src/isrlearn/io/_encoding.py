@@ -1,0 +1,199 @@
+"""Features out of the columns of a table."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
+from isrlearn.exceptions import DataError
+from isrlearn.io._schema import Column
+from isrlearn.io._tables import OtherCells, Table
+from isrlearn.io._values import Texts, listed, named
+
+MOST_CATEGORIES: Final = 20
+MOSTLY: Final = 0.8
+FEWEST_FOR_A_COUNTER: Final = 20
+
+_DATE: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
+)
+_WITH_COMMA: Final = re.compile(r"[+-]?\d*,\d+")
+_WHOLE: Final = re.compile(r"[+-]?\d+")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Columns that become features, and why the others do not."""
+
+    columns: tuple[Column, ...]
+    left_out: dict[str, list[str]]
+    """Names of columns by reason."""
+
+    def notes(self) -> list[str]:
+        """Say which columns were left out, and which were encoded."""
+        notes = [f"left out {named(names)}: {reason}." for reason, names in self.left_out.items()]
+        encoded = [column.name for column in self.columns if column.categories is not None]
+        if encoded:
+            notes.append(f"encoded as one 0/1 feature per value: {named(encoded)}.")
+        return notes
+
+
+def choose_columns(table: Table, names: Iterable[str], rows: BoolArray) -> Choice:
+    """Decide which columns become features, by the rows to train on.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    names : iterable of str
+        Columns that are not labels, environments or the split.
+    rows : ndarray of shape (n,)
+        True for the rows to train on.
+
+    Returns
+    -------
+    Choice
+    """
+    training = np.flatnonzero(rows)
+    columns: list[Column] = []
+    left_out: dict[str, list[str]] = {}
+    for name in names:
+        found = _column_or_reason(table, name, training)
+        if isinstance(found, Column):
+            columns.append(found)
+        else:
+            left_out.setdefault(found, []).append(name)
+    choice = Choice(tuple(columns), left_out)
+    if not columns:
+        why = " ".join(choice.notes()) or "It has no other columns."
+        raise DataError(f"{table.path} has no column left for the features: add one. {why}")
+    return choice
+
+
+def encode_columns(table: Table, columns: Iterable[Column]) -> Float64Array:
+    """Return features, (n, d): numbers with NaN where missing, and one 0/1 column per category.
+
+    A category that is missing, or was not among those to train on, is 0 in all its columns.
+    """
+    return np.column_stack([_encoded(table, column) for column in columns])
+
+
+def notes_on_gaps(names: Iterable[str], features: FloatArray) -> list[str]:
+    """Say which features have missing values, and how many."""
+    counts = zip(names, np.isnan(features).sum(axis=0).tolist(), strict=True)
+    gaps = [f"{name!r} ({count})" for name, count in counts if count]
+    return [f"missing values in {listed(gaps)}."] if gaps else []
+
+
+def notes_on_counters(names: Iterable[str], features: FloatArray) -> list[str]:
+    """Say which features seem to be numbers of the rows."""
+    columns = zip(names, features.T, strict=True)
+    counters = [name for name, column in columns if _counts_rows(column)]
+    return [f"{named(counters)} numbers the rows: if it is an ID, drop it."] if counters else []
+
+
+def _column_or_reason(table: Table, name: str, training: IntArray) -> Column | str:
+    cells = table.columns[name]
+    if isinstance(cells, OtherCells):
+        return cells.what
+    if cells.numbers is None:
+        return _text_column_or_reason(table, name, training)
+    return _count_reason(len(_distinct(cells.numbers[training]))) or Column(name)
+
+
+def _text_column_or_reason(table: Table, name: str, training: IntArray) -> Column | str:
+    texts = table.texts(name)
+    known = [text for text in texts if text is not None]
+    _refuse_decimal_commas(table, name, known)
+    _refuse_stray_text(table, name, known)
+    if all(_DATE.fullmatch(text) for text in known):
+        return "dates or times"
+    seen = [text for row in training if (text := texts[row]) is not None]
+    categories = sorted(set(seen))
+    return (
+        _count_reason(len(categories))
+        or _name_reason(len(categories), len(seen))
+        or Column(name, tuple(categories))
+    )
+
+
+def _count_reason(n_values: int) -> str:
+    reasons = {0: "no value is known", 1: "one value only, in all rows to train on"}
+    return reasons.get(n_values, "")
+
+
+def _name_reason(n_categories: int, n_rows: int) -> str:
+    if n_categories == n_rows:
+        return "every value is another text (an ID, or free text)"
+    if n_categories > MOST_CATEGORIES:
+        return f"more than {MOST_CATEGORIES} different texts (an ID, or free text)"
+    return ""
+
+
+def _refuse_decimal_commas(table: Table, name: str, known: list[str]) -> None:
+    with_comma = [text for text in known if _WITH_COMMA.fullmatch(text)]
+    others = (text for text in known if not _WITH_COMMA.fullmatch(text))
+    if with_comma and all(_WHOLE.fullmatch(text) for text in others):
+        raise DataError(
+            f"{table.path} writes the numbers of column {name!r} with a comma, such as "
+            f"{with_comma[0]!r}: save it with decimal points, or drop the column."
+        )
+
+
+def _refuse_stray_text(table: Table, name: str, known: list[str]) -> None:
+    share = sum(map(_is_number, known)) / len(known)
+    if share >= MOSTLY:
+        _refuse_text(table, name, table.texts(name), f"{share:.0%} of the column are numbers")
+
+
+def _refuse_text(table: Table, name: str, texts: Texts, why: str) -> None:
+    row = next(i for i, text in enumerate(texts) if text is not None and not _is_number(text))
+    raise DataError(
+        f"{table.path}, {table.place(row)}: column {name!r} is {texts[row]!r}, but {why}: mend "
+        "the value, leave it empty if it is missing, or drop the column."
+    )
+
+
+def _encoded(table: Table, column: Column) -> Float64Array:
+    if column.categories is None:
+        return _finite_numbers(table, column.name)
+    place = {category: j for j, category in enumerate(column.categories)}
+    codes = np.array([place.get(text or "", -1) for text in table.texts(column.name)])
+    return np.asarray(codes[:, None] == np.arange(len(place)), dtype=np.float64)
+
+
+def _finite_numbers(table: Table, name: str) -> Float64Array:
+    cells = table.columns[name]
+    if cells.numbers is None:
+        _refuse_text(table, name, cells.texts, "the model was fitted on numbers there")
+    numbers = np.asarray(cells.numbers)
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise DataError(
+            f"{table.path}, {table.place(row)}: column {name!r} is infinite: replace the value, "
+            "or leave it empty if it is missing."
+        )
+    return numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _distinct(numbers: Float64Array) -> Float64Array:
+    return np.unique(numbers[~np.isnan(numbers)])
+
+
+def _counts_rows(numbers: FloatArray) -> bool:
+    """Return whether the values are n whole numbers in a row, in any order."""
+    if len(numbers) < FEWEST_FOR_A_COUNTER or np.isnan(numbers).any():
+        return False
+    return bool(np.array_equal(np.diff(np.sort(numbers)), np.ones(len(numbers) - 1)))

@@ -1,0 +1,149 @@
+"""Labels, environments and split of the rows of a file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from isrlearn._typing import BoolArray, IntArray, LabelArray
+from isrlearn.exceptions import DataError
+from isrlearn.io._archives import UNKNOWN, Archive
+from isrlearn.io._roles import Roles, Source
+from isrlearn.io._tables import Table
+from isrlearn.io._values import Code, Texts, codes_of, crossed, split_codes
+
+TRAIN: Final = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the rows that are kept are, m of the n of the file."""
+
+    labels: LabelArray | None
+    """(m,) integers or strings."""
+    environments: LabelArray | None
+    """(m,) objects: integers or strings, None where unknown."""
+    split: IntArray | None
+    """(m,) 0 train, 1 validation, 2 test."""
+    kept: BoolArray
+    """(n,) True for the rows that are kept."""
+    training: BoolArray
+    """(n,) True for those of them to train on."""
+    notes: tuple[str, ...]
+
+
+def read_rows(source: Source, roles: Roles, *, predicting: bool) -> Rows:
+    """Read what is no feature, and leave out rows without a label.
+
+    Parameters
+    ----------
+    source : Table or Archive
+        What was read.
+    roles : Roles
+        Names of columns or arrays.
+    predicting : bool
+        Whether all rows are kept, and a file without rows to train on is good.
+
+    Returns
+    -------
+    Rows
+    """
+    split = _split(source, roles)
+    environments = _environments(source, roles)
+    codes = _labels(source, roles)
+    kept, notes = _kept(source, codes, predicting)
+    training = kept if split is None else kept & (split == TRAIN)
+    if not predicting and not training.any():
+        raise DataError(
+            f"{source.path}: {source.part} {roles.split!r} has no row with a label to train on "
+            "(train, or 0): mark some rows so."
+        )
+    return Rows(
+        labels=_as_labels(codes, kept),
+        environments=None if environments is None else environments[kept],
+        split=None if split is None else split[kept],
+        kept=kept,
+        training=training,
+        notes=(*notes, *_notes(source, roles, environments, kept)),
+    )
+
+
+def _column(source: Source, name: str) -> Texts:
+    texts = source.texts(name)
+    if len(texts) != source.n_rows:
+        raise DataError(
+            f"{source.path}: {name} has {len(texts)} values for {source.n_rows} rows of features: "
+            "save one value per row."
+        )
+    return texts
+
+
+def _split(source: Source, roles: Roles) -> IntArray | None:
+    if roles.split is None:
+        return None
+    who = f"{source.path}: {source.part} {roles.split!r}"
+    return split_codes(_column(source, roles.split), who, source.place)
+
+
+def _labels(source: Source, roles: Roles) -> Sequence[Code | None] | None:
+    if roles.label is None:
+        return None
+    who = f"{source.path}: label {source.part} {roles.label!r}"
+    way_out = "classes are needed, so bin it or name another"
+    return codes_of(_column(source, roles.label), who, way_out)
+
+
+def _environments(source: Source, roles: Roles) -> LabelArray | None:
+    if not roles.environment:
+        return None
+    codes = crossed([_environment(source, name) for name in roles.environment])
+    environments = np.empty(len(codes), dtype=object)
+    environments[:] = codes
+    return environments
+
+
+def _environment(source: Source, name: str) -> Sequence[Code | None]:
+    texts = _column(source, name)
+    if isinstance(source, Archive):
+        texts = [None if text == UNKNOWN else text for text in texts]
+    who = f"{source.path}: environment {source.part} {name!r}"
+    return codes_of(texts, who, "groups of rows are needed, so bin it or name another")
+
+
+def _kept(
+    source: Source, labels: Sequence[Code | None] | None, predicting: bool
+) -> tuple[BoolArray, list[str]]:
+    """Return which rows are kept, (n,), and notes about those without a label."""
+    n_rows = source.n_rows
+    if labels is None or None not in labels:
+        return np.ones(n_rows, dtype=bool), []
+    known = np.array([label is not None for label in labels])
+    gaps = n_rows - int(known.sum())
+    if predicting:
+        note = f"the labels are not used: {gaps} of {n_rows} rows have none."
+        return np.ones(n_rows, dtype=bool), [note]
+    if not known.any():
+        raise DataError(f"{source.path} has no label in any row: fill them in or name another.")
+    return known, [f"left out {gaps} of {n_rows} rows: they have no label."]
+
+
+def _as_labels(codes: Sequence[Code | None] | None, kept: BoolArray) -> LabelArray | None:
+    """Return labels of the rows that are kept, or None if some of these have none."""
+    known = [code for code, keep in zip(codes or (), kept, strict=False) if keep]
+    if not known or None in known:
+        return None
+    return np.array(known, dtype=np.int64 if isinstance(known[0], int) else str)
+
+
+def _notes(
+    source: Source, roles: Roles, environments: LabelArray | None, kept: BoolArray
+) -> list[str]:
+    notes = []
+    if roles.split is not None and isinstance(source, Table):
+        notes.append(f"the rows are split by the column {roles.split!r}.")
+    if environments is not None:
+        unknown = sum(environment is None for environment in environments[kept])
+        if unknown:
+            notes.append(f"the environment of {unknown} of {kept.sum()} rows is unknown.")
+    return notes

@@ -1,0 +1,159 @@
+"""How the columns of a file become features, kept with a model as plain JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from isrlearn.exceptions import DataError
+from isrlearn.io._values import named
+
+Kind: TypeAlias = Literal["table", "array"]
+
+PROTOCOL: Final = 1
+KINDS: Final = ("table", "array")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that becomes one feature, or one feature per category.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the file.
+    categories : tuple of str, default=None
+        Sorted values of a text column; None for a numeric column.
+
+    Examples
+    --------
+    >>> Column("colour", ("blue", "red")).feature_names
+    ('colour=blue', 'colour=red')
+    """
+
+    name: str
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that it becomes."""
+        if self.categories is None:
+            return (self.name,)
+        return tuple(f"{self.name}={category}" for category in self.categories)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How another file is turned into the same features.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        In the order of the features.
+    label : str or None
+        Name of the column, or of the array, of the labels.
+    environment : tuple of str
+        Names of the columns, or arrays, whose crossing is the environment.
+    kind : {"table", "array"}
+        Whether the columns have names of their own, or are x0, x1, ... of an array.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age"), Column("colour", ("blue", "red"))), "y", ("site",), "table")
+    >>> schema.feature_names
+    ('age', 'colour=blue', 'colour=red')
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+    label: str | None
+    environment: tuple[str, ...]
+    kind: Kind
+
+    @classmethod
+    def of_array(cls, n_features: int, label: str | None, environment: tuple[str, ...]) -> Self:
+        """Return the schema of an array of `n_features` columns."""
+        columns = tuple(Column(f"x{j}") for j in range(n_features))
+        return cls(columns, label, environment, "array")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, (d,)."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return strings, numbers, lists and dicts that `json.dumps` takes."""
+        return {
+            "protocol": PROTOCOL,
+            "kind": self.kind,
+            "label": self.label,
+            "environment": list(self.environment),
+            "columns": [_column_to_json(column) for column in self.columns],
+        }
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Self:
+        """Return what `to_json` wrote.
+
+        Parameters
+        ----------
+        written : dict
+            It is checked: `DataError` says what is wrong with it.
+
+        Returns
+        -------
+        Schema
+        """
+        fields = _fields(written)
+        _require(fields["protocol"] == PROTOCOL, f"protocol {fields['protocol']!r} is unknown")
+        _require(fields["kind"] in KINDS, f"kind {fields['kind']!r} is not table or array")
+        _require(_is_text_or_none(fields["label"]), f"label {fields['label']!r} is no text")
+        _require(isinstance(fields["columns"], list | tuple), "columns is no list")
+        columns = tuple(_column_from_json(column) for column in fields["columns"])
+        _refuse_repeated(columns)
+        environment = _texts(fields["environment"], "environment")
+        return cls(columns, fields["label"], environment, fields["kind"])
+
+
+def _column_to_json(column: Column) -> dict[str, Any]:
+    categories = None if column.categories is None else list(column.categories)
+    return {"name": column.name, "categories": categories}
+
+
+def _column_from_json(written: Any) -> Column:
+    _require(isinstance(written, Mapping), f"column {written!r} is no dict")
+    name, categories = written.get("name"), written.get("categories")
+    _require(isinstance(name, str), f"a column has the name {name!r}")
+    if categories is None:
+        return Column(name)
+    return Column(name, _texts(categories, f"categories of {name!r}"))
+
+
+def _fields(written: Any) -> Mapping[str, Any]:
+    _require(isinstance(written, Mapping), f"{type(written).__name__} is no dict")
+    wanted = ("protocol", "kind", "label", "environment", "columns")
+    absent = [name for name in wanted if name not in written]
+    _require(not absent, f"{', '.join(absent)} absent")
+    return dict(written)
+
+
+def _refuse_repeated(columns: tuple[Column, ...]) -> None:
+    names = [column.name for column in columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    _require(not twice, f"column(s) {named(twice)} twice")
+    _require(bool(columns), "no columns")
+
+
+def _texts(values: Any, what: str) -> tuple[str, ...]:
+    is_list = isinstance(values, list | tuple) and all(isinstance(v, str) for v in values)
+    _require(is_list, f"{what} is no list of texts")
+    return tuple(values)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise DataError(f"the schema of the columns is damaged ({problem}): fit the model again.")

@@ -1,0 +1,159 @@
+"""What a cell of a user's file means: missing, a number, a class, an environment, a split."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from isrlearn._typing import IntArray
+from isrlearn.exceptions import DataError
+
+Texts: TypeAlias = Sequence[str | None]
+Code: TypeAlias = int | str
+
+MISSING: Final = frozenset(
+    {"", "NA", "<NA>", "NaN", "nan", "N/A", "n/a", "NULL", "null", "None", "?"}
+)
+TRUTH: Final = {"true": 1.0, "false": 0.0}
+SPLITS: Final = {
+    "train": 0,
+    "validation": 1,
+    "val": 1,
+    "valid": 1,
+    "dev": 1,
+    "test": 2,
+    "0": 0,
+    "1": 1,
+    "2": 2,
+}
+MOST_CLASSES_BY_FRACTION: Final = 20
+MOST_NAMED: Final = 5
+MOST_LISTED: Final = 12
+CROSS: Final = " × "
+
+# "007" is a name and not 7, and "1e5" may be one: only writers of numbers put a sign after the e.
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]\d+)?", re.ASCII)
+_LARGEST: Final = 2**63 - 1
+
+
+def known_text(text: str) -> str | None:
+    """Return a cell without the blanks around it, or None if it says that a value is missing."""
+    text = text.strip()
+    return None if text in MISSING else text
+
+
+def number_text(number: Any) -> str | None:
+    """Return a number as text, whole ones without a point; None for NaN."""
+    if number != number:
+        return None
+    if isinstance(number, float) and number.is_integer():
+        return str(int(number))
+    return str(number)
+
+
+def is_truth(texts: Iterable[str]) -> bool:
+    """Return whether all texts are "true" or "false", in any case."""
+    return all(text.casefold() in TRUTH for text in texts)
+
+
+def codes_of(texts: Texts, who: str, way_out: str) -> list[Code | None]:
+    """Return labels: integers if all are whole numbers, else strings, None where missing.
+
+    Parameters
+    ----------
+    texts : sequence of str or None
+        Cells of a column.
+    who, way_out : str
+        Beginning and end of the message about a column of fractions.
+
+    Returns
+    -------
+    list of int, str or None
+    """
+    distinct = {text for text in texts if text is not None}
+    meaning = _meanings(distinct, who, way_out)
+    return [None if text is None else meaning[text] for text in texts]
+
+
+def crossed(columns: Sequence[Sequence[Code | None]]) -> list[Code | None]:
+    """Join the labels of several columns; one that is unknown makes the whole unknown.
+
+    Examples
+    --------
+    >>> crossed([["north", "south"], ["day", None]])
+    ['north × day', None]
+    """
+    if len(columns) == 1:
+        return list(columns[0])
+    rows = zip(*columns, strict=True)
+    return [None if None in row else CROSS.join(map(str, row)) for row in rows]
+
+
+def looks_like_split(texts: Texts) -> bool:
+    """Return whether every known cell names a split."""
+    distinct = {text for text in texts if text is not None}
+    return bool(distinct) and all(_split_word(text) in SPLITS for text in distinct)
+
+
+def split_codes(texts: Texts, who: str, place: Callable[[int], str]) -> IntArray:
+    """Return 0 for train, 1 for validation and 2 for test."""
+    codes = [-1 if text is None else SPLITS.get(_split_word(text), -1) for text in texts]
+    if -1 in codes:
+        row = codes.index(-1)
+        found = "empty" if texts[row] is None else repr(texts[row])
+        raise DataError(
+            f"{who} is {found} in {place(row)}: write train, validation or test, or 0, 1 or 2."
+        )
+    return np.array(codes, dtype=np.intp)
+
+
+def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Return names in quotes, and how many more there are."""
+    return listed([repr(name) for name in names], most)
+
+
+def listed(items: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Return the first items with commas, and how many more there are."""
+    shown = ", ".join(items[:most])
+    return f"{shown} and {len(items) - most} more" if len(items) > most else shown
+
+
+def nearest(name: str, names: Sequence[str], part: str) -> str:
+    """Return a sentence that suggests which column or array was meant, and lists all."""
+    folded = {candidate.casefold(): candidate for candidate in names}
+    close = get_close_matches(name.casefold(), folded, n=1)
+    meant = f"did you mean {folded[close[0]]!r}? " if close else "name one that is there. "
+    return f"{meant}The {part}s are {named(names, MOST_LISTED)}."
+
+
+def _split_word(text: str) -> str:
+    return text.casefold().removesuffix(".0")
+
+
+def _meanings(distinct: set[str], who: str, way_out: str) -> dict[str, Code]:
+    if is_truth(distinct):
+        return {text: text.capitalize() for text in distinct}
+    if not all(_NUMBER.fullmatch(text) for text in distinct):
+        return {text: text for text in distinct}
+    fractions = [text for text in distinct if not float(text).is_integer()]
+    if fractions:
+        _refuse_many(distinct, fractions, who, way_out)
+        return {text: number_text(float(text)) or text for text in distinct}
+    whole = {text: _integer(text) for text in distinct}
+    fits = all(abs(number) <= _LARGEST for number in whole.values())
+    return dict(whole) if fits else {text: text for text in distinct}
+
+
+def _integer(text: str) -> int:
+    # By way of a float only if there is no other: that keeps 53 bits.
+    return int(text) if text.lstrip("+-").isdigit() else int(float(text))
+
+
+def _refuse_many(distinct: set[str], fractions: list[str], who: str, way_out: str) -> None:
+    if len(distinct) > MOST_CLASSES_BY_FRACTION:
+        raise DataError(
+            f"{who} holds {len(distinct)} different numbers that are not whole, such as "
+            f"{min(fractions)}: {way_out}."
+        )

@@ -1,0 +1,180 @@
+"""Compare all methods on one data set."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from isrlearn._numbers import check_number
+from isrlearn._rules import check_rule, known
+from isrlearn._typing import FloatArray, LabelArray
+from isrlearn.leaderboard._bootstrap import DRAWS
+from isrlearn.leaderboard._entries import entries_of
+from isrlearn.leaderboard._methods import Method, chosen_methods
+from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.leaderboard._result import Comparison
+from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
+from isrlearn.leaderboard._splits import Round, default_rule, default_test, rounds
+
+SEEDS: Final = 5
+Watch = Callable[[str, int, int], None]
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    environments: Any,
+    split: Any = None,
+    test: str | None = None,
+    rule: str | None = None,
+    methods: Sequence[str] | None = None,
+    pca: int = COMPONENTS,
+    impute: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    with_units: bool = False,
+    n_seeds: int = SEEDS,
+    n_draws: int = DRAWS,
+    n_jobs: int = 1,
+    watch: Watch | None = None,
+) -> Comparison:
+    """Fit ISR and its rivals on the same rows, choose all by the same rule, score them once.
+
+    Test rows are scored at the very end: their labels are not passed to anything that fits or
+    chooses.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Features; NaN where a value is missing.
+    y : array-like of shape (n,)
+        Class labels.
+    environments : array-like of shape (n,)
+        Environments; None where unknown.
+    split : array-like of shape (n,), default=None
+        0 train, 1 validation, 2 test.
+    test : {"split", "random", "leave-one-environment-out"}, default=None
+        How rows are divided; None takes the split if there is one, else draws at random.
+    rule : {"worst-group", "average", "leave-one-environment-out"}, default=None
+        How every method chooses its setting; see `select`. None: by the worst group of validation
+        rows; where the test leaves out one of more than three environments, by leaving out one.
+    methods : sequence of str, default=None
+        Keys of `known_methods` or ``my_module:MyEstimator``; None compares all.
+    pca : int, default=100
+        Most principal components; with fewer features each is standardised.
+    impute : {None, "median"}, default=None
+        How missing values are filled.
+    feature_names : sequence of str, default=None
+        For messages.
+    with_units : bool, default=False
+        Whether features are columns of a table, to be standardised before anything else.
+    n_seeds : int, default=5
+        How many times what is drawn at random is drawn: splits, and in methods. Figures are means.
+    n_draws : int, default=2000
+        Of the bootstrap over test rows.
+    n_jobs : int, default=1
+        Processes.
+    watch : callable, default=None
+        Called with a text, the number of fits done and the number of all.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from isrlearn import compare
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> found = compare(X, y, environments=species, methods=["erm", "isr"],
+    ...                 test="leave-one-environment-out", n_draws=100)
+    >>> sorted(entry.key for entry in found.entries)
+    ['erm', 'isr', 'isr-head']
+    """
+    check_number("n_seeds", n_seeds, 1, whole=True)
+    check_number("n_draws", n_draws, 10, whole=True)
+    check_number("n_jobs", n_jobs, 1, whole=True)
+    chosen = chosen_methods(methods)
+    X, y = _checked(X, y)
+    environments = known(environments, len(y))
+    test = test or default_test(split)
+    rule = rule or default_rule(test, environments)
+    check_rule(rule)
+    split = None if split is None else np.asarray(split)
+    parts = rounds(y, environments, split, test, n_seeds, rule)
+    names = tuple(feature_names or (f"x{j}" for j in range(X.shape[1])))
+    prepared = {
+        part.rows: prepare(X[part.training], names, pca=pca, impute=impute, with_units=with_units)
+        for part in {part.rows: part for part in parts}.values()
+    }
+    tasks = _tasks(chosen, parts, prepared, rule, X, y, environments)
+    outcomes, failures = _collected(tasks, parts, n_jobs, watch)
+    entries, groups = entries_of(outcomes, chosen, parts, rule, y, environments, n_draws)
+    sizes = {name: round(np.mean([len(getattr(part, name)) for part in parts])) for name in _PARTS}
+    words = next(iter(prepared.values())).words
+    return Comparison(
+        entries, groups, test, rule, n_seeds, sizes, words, tuple(failures), tuple(outcomes)
+    )
+
+
+_PARTS = ("training", "validation", "test")
+
+
+def _checked(X: Any, y: Any) -> tuple[FloatArray, LabelArray]:
+    X, y = np.asarray(X), np.asarray(y)
+    if X.ndim != 2 or y.shape != (len(X),):
+        raise ValueError(
+            f"X has shape {X.shape} and y {y.shape}: give rows of features and one label per row."
+        )
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    if np.isinf(X).any():
+        raise ValueError("X contains infinity: replace these values.")
+    return X, y
+
+
+def _tasks(
+    methods: list[Method],
+    parts: list[Round],
+    prepared: dict[bytes, Preparation],
+    rule: str,
+    X: FloatArray,
+    y: LabelArray,
+    environments: LabelArray,
+) -> list[Task]:
+    """Return the tasks, ISR first since it tries most; one serves all seeds where none is drawn."""
+    tasks: list[Task] = []
+    seen: set[bytes] = set()
+    for part in parts:
+        preparation = prepared[part.rows]
+        training, validation = (
+            (preparation.apply(X[rows]), y[rows], environments[rows])
+            for rows in (part.training, part.validation)
+        )
+        test = preparation.apply(X[part.test])
+        wanted = [m for m in reversed(methods) if m.draws or part.rows not in seen]
+        tasks += [Task(m, part, rule, training, validation, test) for m in wanted]
+        seen.add(part.rows)
+    return tasks
+
+
+def _collected(
+    tasks: list[Task], parts: list[Round], n_jobs: int, watch: Watch | None
+) -> tuple[list[Outcome], list[Failure]]:
+    """Run tasks; a method that draws nothing has one outcome for all seeds with the same rows."""
+    outcomes: list[Outcome] = []
+    failures: list[Failure] = []
+    for done, (task, found) in enumerate(run_tasks(tasks, n_jobs), 1):
+        same = [part.seed for part in parts if part.rows == task.round.rows]
+        seeds = [task.round.seed] if task.method.draws else same
+        for item in found:
+            if isinstance(item, Failure):
+                failures.append(item)
+            else:
+                outcomes += [replace(item, seed=seed) for seed in seeds]
+        if watch is not None:
+            watch("Comparing", done, len(tasks))
+    if not outcomes:
+        raise ValueError(f"no method can be fitted: {failures[0].reason}")
+    outcomes.sort(key=lambda outcome: (outcome.key, outcome.seed, outcome.name))
+    return outcomes, failures

@@ -1,0 +1,205 @@
+"""From predictions to the lines of the table; here test labels are looked at for the first time."""
+
+from typing import Any
+
+import numpy as np
+
+from isrlearn._rules import LEAVE_ONE_OUT
+from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
+from isrlearn.leaderboard._bootstrap import (
+    Interval,
+    group_accuracies,
+    interval,
+    worst_group_draws,
+)
+from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD, VALIDATION, Method
+from isrlearn.leaderboard._result import Entry, Group
+from isrlearn.leaderboard._run import Outcome
+from isrlearn.leaderboard._splits import Round, groups_of
+
+
+def entries_of(
+    outcomes: list[Outcome],
+    methods: list[Method],
+    parts: list[Round],
+    rule: str,
+    y: LabelArray,
+    environments: LabelArray,
+    n_draws: int,
+) -> tuple[tuple[Entry, ...], tuple[Group, ...]]:
+    """Score predictions.
+
+    Parameters
+    ----------
+    outcomes : list of Outcome
+        Of all methods and rounds.
+    methods : list of Method
+        What was compared.
+    parts : list of Round
+        How rows were divided.
+    rule : str
+        How settings were chosen.
+    y, environments : ndarray of shape (n,)
+        Labels and environments of all rows.
+    n_draws : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    entries : tuple of Entry
+        Best worst group first.
+    groups : tuple of Group
+        Groups of the test rows.
+    """
+    names, codes = _tested_groups(parts, y, environments)
+    complete = _complete(outcomes, len(parts))
+    seeds = sorted({part.seed for part in parts})
+    columns = [(key, seed) for key in complete for seed in seeds]
+    right, tested = _right(outcomes, columns, y)
+    once = np.ones((1, int((codes >= 0).sum())))
+    there = codes >= 0
+    exact = group_accuracies(right[there], tested[there], codes[there], once)[0]
+    draws = worst_group_draws(right, tested, codes, n_draws=n_draws)
+    scored = _Scored(
+        columns, right, tested, exact, draws, _training_shares(parts, y, names, environments)
+    )
+    titles = _titles(methods, rule)
+    entries = [_entry(key, titles[key], scored, outcomes, names) for key in complete]
+    entries.sort(key=lambda entry: -entry.worst_group.value)
+    return tuple(entries), tuple(names)
+
+
+class _Scored:
+    """Scores of all columns, a column being a method and a seed."""
+
+    def __init__(
+        self,
+        columns: list[tuple[str, int]],
+        right: BoolArray,
+        tested: BoolArray,
+        exact: Float64Array,
+        draws: Float64Array,
+        shares: Float64Array | None,
+    ) -> None:
+        self.columns = columns
+        self.right, self.tested = right, tested
+        self.exact, self.draws, self.shares = exact, draws, shares
+
+    def of(self, key: str) -> list[int]:
+        return [place for place, (name, _) in enumerate(self.columns) if name == key]
+
+    def average(self, key: str) -> float:
+        return float(np.mean([self.right[self.tested[:, c], c].mean() for c in self.of(key)]))
+
+    def adjusted(self, key: str) -> float:
+        if self.shares is None:
+            return float("nan")
+        return float(np.mean(self.shares @ np.nan_to_num(self.exact[:, self.of(key)])))
+
+    def groups(self, key: str) -> Float64Array:
+        return np.asarray(np.nanmean(self.exact[:, self.of(key)], axis=1))
+
+    def worst(self, key: str) -> tuple[float, Float64Array]:
+        """Return the worst group, mean over seeds, and its draws."""
+        own = self.of(key)
+        value = float(np.nanmin(self.exact[:, own], axis=0).mean())
+        return value, self.draws[:, own].mean(axis=1)
+
+    def difference(self, key: str, other: str) -> Interval | None:
+        if key == other or not self.of(key):
+            return None
+        (value, draws), (base, base_draws) = self.worst(key), self.worst(other)
+        return interval(value - base, draws - base_draws)
+
+
+def _entry(
+    key: str, title: tuple[str, str], scored: _Scored, outcomes: list[Outcome], names: list[Group]
+) -> Entry:
+    own = [outcome for outcome in outcomes if outcome.key == key]
+    groups = scored.groups(key)
+    return Entry(
+        key=key,
+        title=title[0],
+        uses=title[1],
+        average=scored.average(key),
+        adjusted_average=scored.adjusted(key),
+        worst_group=interval(*scored.worst(key)),
+        worst=names[int(np.nanargmin(groups))].name,
+        groups=tuple(groups.tolist()),
+        against_isr=scored.difference(ISR_KEY, key),
+        n_spurious=tuple(o.n_spurious for o in own if o.n_spurious is not None),
+        settings=tuple(_words(o.setting) for o in own),
+        fit_seconds=float(np.mean([o.fit_seconds for o in own])),
+        seconds=float(np.mean([o.seconds for o in own])),
+    )
+
+
+def _titles(methods: list[Method], rule: str) -> dict[str, tuple[str, str]]:
+    """Return the title of each method and what it has seen."""
+    found = {}
+    for method in methods:
+        validation = f"validation {'labels' if rule == 'average' else 'labels and environments'}"
+        if rule == LEAVE_ONE_OUT:
+            uses = f"training {method.labels}, environments to choose"
+        elif method.rows == VALIDATION:
+            uses = f"validation {method.labels}"
+        else:
+            uses = f"training {method.labels}; {validation} to choose"
+        found[method.key] = (method.title, uses)
+    if ISR_KEY in found:
+        found[SAME_HEAD] = ("ISR's head, nothing removed", found[ISR_KEY][1])
+    return found
+
+
+def _tested_groups(
+    parts: list[Round], y: LabelArray, environments: LabelArray
+) -> tuple[list[Group], IntArray]:
+    """Return the groups that have test rows, and the group of each row, -1 for others."""
+    ever = np.zeros(len(y), dtype=bool)
+    for part in parts:
+        ever[part.test] = True
+    codes = np.full(len(y), -1, dtype=np.intp)
+    found, codes[ever] = groups_of(y[ever], environments[ever])
+    sizes = np.bincount(codes[codes >= 0], minlength=len(found))
+    return [Group(*g, int(n)) for g, n in zip(found, sizes, strict=True)], codes
+
+
+def _complete(outcomes: list[Outcome], n_rounds: int) -> list[str]:
+    """Return the methods that have an outcome in every round."""
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        counts[outcome.key] = counts.get(outcome.key, 0) + 1
+    return [key for key, count in counts.items() if count == n_rounds]
+
+
+def _right(
+    outcomes: list[Outcome], columns: list[tuple[str, int]], y: LabelArray
+) -> tuple[BoolArray, BoolArray]:
+    right = np.zeros((len(y), len(columns)), dtype=bool)
+    tested = np.zeros_like(right)
+    place = {column: i for i, column in enumerate(columns)}
+    for outcome in outcomes:
+        column = place.get((outcome.key, outcome.seed))
+        if column is not None:
+            right[outcome.test, column] = outcome.predicted == y[outcome.test]
+            tested[outcome.test, column] = True
+    return right, tested
+
+
+def _training_shares(
+    parts: list[Round], y: LabelArray, names: list[Group], environments: LabelArray
+) -> Float64Array | None:
+    """Return the share of each test group in the training rows; None if one has no test rows."""
+    place = {(group.label, group.environment): i for i, group in enumerate(names)}
+    counts = np.zeros(len(names))
+    for part in parts:
+        found, own = groups_of(y[part.training], environments[part.training])
+        if set(found) - set(groups_of(y[part.test], environments[part.test])[0]):
+            return None
+        for group, size in zip(found, np.bincount(own[own >= 0]), strict=True):
+            counts[place[group]] += size
+    return counts / counts.sum()
+
+
+def _words(setting: dict[str, Any]) -> str:
+    return ", ".join(f"{name.removeprefix('head__')}={value}" for name, value in setting.items())

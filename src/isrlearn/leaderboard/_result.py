@@ -1,0 +1,279 @@
+"""What a comparison found: a frozen table that can print, save and show itself."""
+
+import csv
+import io
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from isrlearn._files import write_whole
+from isrlearn.leaderboard._bootstrap import Interval
+from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD
+from isrlearn.leaderboard._run import Failure, Outcome
+
+NOT_DEFINED: Final = "–"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A (class, environment) group of the test rows."""
+
+    label: Any
+    environment: Any
+    size: int
+
+    @property
+    def name(self) -> str:
+        """Label and environment in words."""
+        return f"{self.label}, {self.environment}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table.
+
+    Parameters
+    ----------
+    key, title : str
+        The method.
+    uses : str
+        Rows and labels that it has seen.
+    average : float
+        Share of test rows that are right.
+    adjusted_average : float
+        Group accuracies weighted by the sizes of the training groups; NaN where a training group
+        has no test rows, as when an environment is left out.
+    worst_group : Interval
+        Accuracy of the worst group, mean over seeds.
+    worst : str
+        Which group that is.
+    groups : tuple of float
+        Accuracy of each group.
+    against_isr : Interval or None
+        Worst group of ISR less that of this method, on the same resampled rows.
+    n_spurious : tuple of int
+        Directions removed in each round; empty where a method removes none.
+    settings : tuple of str
+        What was chosen in each round.
+    fit_seconds, seconds : float
+        Time of the last fit and with the choice before it, mean over rounds.
+    """
+
+    key: str
+    title: str
+    uses: str
+    average: float
+    adjusted_average: float
+    worst_group: Interval
+    worst: str
+    groups: tuple[float, ...]
+    against_isr: Interval | None
+    n_spurious: tuple[int, ...]
+    settings: tuple[str, ...]
+    fit_seconds: float
+    seconds: float
+
+    def record(self, groups: tuple[Group, ...]) -> dict[str, Any]:
+        """Return the line as plain values for a csv."""
+        found = {
+            "method": self.key,
+            "title": self.title,
+            "average": self.average,
+            "adjusted_average": self.adjusted_average,
+            "worst_group": self.worst_group.value,
+            "worst_group_low": self.worst_group.low,
+            "worst_group_high": self.worst_group.high,
+            "worst": self.worst,
+            "isr_minus_this": _part(self.against_isr, 0),
+            "isr_minus_this_low": _part(self.against_isr, 1),
+            "isr_minus_this_high": _part(self.against_isr, 2),
+            "n_spurious": " ".join(map(str, self.n_spurious)),
+            "setting": " | ".join(self.settings),
+            "fit_seconds": self.fit_seconds,
+            "seconds": self.seconds,
+            "uses": self.uses,
+        }
+        names = (f"accuracy {group.name}" for group in groups)
+        return found | dict(zip(names, self.groups, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Every method on the same test rows.
+
+    Parameters
+    ----------
+    entries : tuple of Entry
+        Best worst group first.
+    groups : tuple of Group
+        Groups of the test rows.
+    test, rule : str
+        How rows were divided, and how settings were chosen.
+    n_seeds : int
+        How many times.
+    rows : dict of str to int
+        Training, validation and test rows of a round, on average.
+    prepared : str
+        What was done to the features.
+    failures : tuple of Failure
+        Methods that the rows did not allow.
+    outcomes : tuple of Outcome
+        All models and predictions.
+    """
+
+    entries: tuple[Entry, ...]
+    groups: tuple[Group, ...]
+    test: str
+    rule: str
+    n_seeds: int
+    rows: dict[str, int]
+    prepared: str
+    failures: tuple[Failure, ...]
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, key: str) -> Entry:
+        """Return the line of a method by its key."""
+        for entry in self.entries:
+            if entry.key == key:
+                return entry
+        raise KeyError(f"{key!r} was not compared: {', '.join(e.key for e in self.entries)}.")
+
+    def __contains__(self, key: object) -> bool:
+        return any(entry.key == key for entry in self.entries)
+
+    @property
+    def verdict(self) -> str:
+        """Say in one or two sentences how ISR did."""
+        if ISR_KEY not in self:
+            return f"Best worst group: {self.entries[0].title}."
+        ours = self[ISR_KEY]
+        figure = (
+            f"Worst group of ISR {_percent(ours.worst_group.value)}, with {_range(ours.n_spurious)} "
+            "direction(s) removed"
+        )
+        rivals = [entry for entry in self.entries if entry.key not in (ISR_KEY, SAME_HEAD)]
+        return figure + "".join(map(self._against, rivals[:1])) + ". " + self._gain_of_removal()
+
+    def _against(self, rival: Entry) -> str:
+        gain = rival.against_isr
+        if gain is None:
+            return ""
+        return (
+            f"; of the best rival, {rival.title}, {_percent(rival.worst_group.value)}: "
+            f"{_standing(gain)} (difference {100 * gain.value:+.1f} points, {_interval(gain)})"
+        )
+
+    def _gain_of_removal(self) -> str:
+        gain = self[SAME_HEAD].against_isr
+        if gain is None:
+            return ""
+        return (
+            f"Removal itself gave {100 * gain.value:+.1f} points ({_interval(gain)}) over the same "
+            "head without it."
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dict of plain values for each line."""
+        return [entry.record(self.groups) for entry in self.entries]
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the table.
+
+        Parameters
+        ----------
+        path : path
+            A .csv; what is there is replaced.
+        """
+        text = io.StringIO(newline="")
+        records = self.records()
+        writer = csv.DictWriter(text, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+        write_whole(
+            Path(path), lambda p: p.write_text(text.getvalue(), encoding="utf-8", newline="")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but models and predictions, for json; NaN becomes None."""
+        plain = {
+            "test": self.test,
+            "rule": self.rule,
+            "n_seeds": self.n_seeds,
+            "rows": self.rows,
+            "prepared": self.prepared,
+            "verdict": self.verdict,
+            "groups": [asdict(group) for group in self.groups],
+            "methods": self.records(),
+            "failures": [asdict(failure) for failure in self.failures],
+        }
+        return dict(_without_nan(plain))
+
+
+def line(entry: Entry) -> tuple[str, ...]:
+    """Return a line of the table in words: title, averages, worst group, difference, removed, time.
+
+    Parameters
+    ----------
+    entry : Entry
+        A method.
+
+    Returns
+    -------
+    tuple of str
+        As many as `HEADINGS`.
+    """
+    gain = entry.against_isr
+    return (
+        entry.title,
+        _percent(entry.average),
+        _percent(entry.adjusted_average),
+        f"{_percent(entry.worst_group.value)} {_interval(entry.worst_group)}",
+        NOT_DEFINED if gain is None else f"{100 * gain.value:+.1f} {_interval(gain)}",
+        _range(entry.n_spurious) if entry.n_spurious else NOT_DEFINED,
+        f"{entry.fit_seconds:.2f} s",
+        entry.uses,
+    )
+
+
+HEADINGS: Final = (
+    "method",
+    "average",
+    "training mix",
+    "worst group",
+    "ISR minus this",
+    "removed",
+    "fit",
+    "uses",
+)
+
+
+def _standing(gain: Interval) -> str:
+    if gain.low > 0:
+        return "ISR is better"
+    return "ISR is worse" if gain.high < 0 else "no difference beyond chance"
+
+
+def _range(numbers: tuple[int, ...]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _percent(value: float) -> str:
+    return NOT_DEFINED if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def _interval(found: Interval) -> str:
+    return f"[{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+def _part(found: Interval | None, place: int) -> float:
+    return math.nan if found is None else found[place]
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,196 @@
+"""Fit every method in every round: choose on what the rule looks at, predict the test rows."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from isrlearn._folding import fold
+from isrlearn._predictors import ISRClassifier
+from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
+from isrlearn._select import Selection, select
+from isrlearn._transformers import ISR
+from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD, VALIDATION, Method
+from isrlearn.leaderboard._splits import Round
+
+Part = tuple[FloatArray, LabelArray, LabelArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one method did in one round.
+
+    Parameters
+    ----------
+    key : str
+        The method.
+    name, seed : str and int
+        The round.
+    test : ndarray of shape (m,)
+        Positions of the test rows.
+    predicted : ndarray of shape (m,)
+        Predictions for them.
+    setting : dict
+        What was chosen.
+    score : float
+        By the rule, of what was chosen.
+    n_spurious : int or None
+        Directions that were removed, where a method removes directions.
+    fit_seconds, seconds : float
+        Time of the last fit, and with the choice before it.
+    weight, bias : ndarray
+        The model in the coordinates of the prepared features, if it is linear.
+    """
+
+    key: str
+    name: str
+    seed: int
+    test: IntArray
+    predicted: LabelArray
+    setting: dict[str, Any]
+    score: float
+    n_spurious: int | None
+    fit_seconds: float
+    seconds: float
+    weight: Float64Array | None = None
+    bias: Float64Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """A method that these rows do not allow, and why."""
+
+    key: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One method in one round, with everything it may look at; test labels are not there."""
+
+    method: Method = field(repr=False)
+    round: Round
+    rule: str
+    training: Part
+    validation: Part
+    test: FloatArray
+
+    def run(self) -> list[Outcome | Failure]:
+        """Choose, fit and predict."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return self._outcomes()
+            except ValueError as error:
+                return [Failure(self.method.key, self.round.name, str(error))]
+
+    def _outcomes(self) -> list[Outcome | Failure]:
+        begin = time.perf_counter()
+        found = self._selection()
+        fit_seconds = found.seconds
+        if self._on_validation:
+            # Settings are chosen on halves, as published, but no held-out row is left unused.
+            X, y, environments = self.validation
+            fit_seconds = _seconds(lambda: found.estimator.fit(X, y, environments=environments))
+        seconds = time.perf_counter() - begin
+        own = self._outcome(self.method.key, found.estimator, found, fit_seconds, seconds)
+        return [own, self._without_removal(found)] if self.method.key == ISR_KEY else [own]
+
+    @property
+    def _on_validation(self) -> bool:
+        return self.method.rows == VALIDATION and self.rule != LEAVE_ONE_OUT
+
+    def _selection(self) -> Selection:
+        X, y, environments = self.training
+        arguments: dict[str, Any] = {"validation": self.validation}
+        if self.rule == LEAVE_ONE_OUT:
+            arguments = {}
+        elif self._on_validation:
+            (X, y, environments), arguments["validation"] = self._halves()
+        return select(
+            X,
+            y,
+            environments=environments,
+            estimator=self.method.estimator(self.round.seed),
+            grid=self.method.grid(y),
+            rule=self.rule,
+            **arguments,
+        )
+
+    def _halves(self) -> tuple[Part, Part]:
+        X, y, environments = self.validation
+        half = stratified_part(y, environments, 0.5, np.random.default_rng(self.round.seed))
+        rest = np.setdiff1d(np.arange(len(y)), half)
+        first, second = ((X[part], y[part], environments[part]) for part in (half, rest))
+        return first, second
+
+    def _without_removal(self, found: Selection) -> Outcome:
+        """Return what the same head does on the same rows with nothing removed."""
+        X, y, environments = self.training
+        ours = found.estimator
+        same = ISRClassifier(ISR(0), ours.head, group_weight=ours.group_weight)
+        seconds = _seconds(lambda: same.fit(X, y, environments=environments))
+        return self._outcome(SAME_HEAD, same, found, seconds, seconds)
+
+    def _outcome(
+        self, key: str, model: Any, found: Selection, fit_seconds: float, seconds: float
+    ) -> Outcome:
+        weight, bias = _folded(model)
+        removed = getattr(model, "n_spurious_", getattr(model, "n_erased_", None))
+        return Outcome(
+            key,
+            self.round.name,
+            self.round.seed,
+            self.round.test,
+            model.predict(self.test),
+            found.setting,
+            found.score,
+            removed,
+            fit_seconds,
+            seconds,
+            weight,
+            bias,
+        )
+
+
+def run_tasks(
+    tasks: list[Task], n_jobs: int
+) -> Iterator[tuple[Task, list[Outcome | Failure]]]:
+    """Yield tasks with what they give, as it comes.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        What to run.
+    n_jobs : int
+        Processes; 1 stays in this one.
+    """
+    if n_jobs == 1:
+        yield from ((task, task.run()) for task in tasks)
+        return
+    with Parallel(n_jobs=n_jobs, return_as="generator_unordered") as parallel:
+        places = parallel(delayed(_run)(place, task) for place, task in enumerate(tasks))
+        yield from ((tasks[place], found) for place, found in places)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def _run(place: int, task: Task) -> tuple[int, list[Outcome | Failure]]:
+    return place, task.run()
+
+
+def _folded(model: Any) -> tuple[Float64Array | None, Float64Array | None]:
+    try:
+        return fold(model)
+    except TypeError:  # a method of the user's that is not linear
+        return None, None

@@ -1,0 +1,167 @@
+"""Which rows are fitted on, which a setting is chosen on, and which are kept for the end."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, stratified_part
+from isrlearn._typing import IntArray
+from isrlearn._validation import UNKNOWN, encode_environments
+
+SPLIT: Final = "split"
+RANDOM: Final = "random"
+TESTS: Final = (SPLIT, RANDOM, LEAVE_ONE_OUT)
+SHARE: Final = 0.2
+
+
+class Round(NamedTuple):
+    """One way to divide the rows, by position."""
+
+    name: str
+    seed: int
+    training: IntArray
+    validation: IntArray
+    test: IntArray
+
+    @property
+    def rows(self) -> bytes:
+        """Which rows are where, whatever the seed."""
+        return b"|".join(part.tobytes() for part in (self.training, self.validation, self.test))
+
+
+def default_test(split: Any) -> str:
+    """Return how to test where nothing is said: by the split if there is one."""
+    return RANDOM if split is None else SPLIT
+
+
+def default_rule(test: str, environments: Any) -> str:
+    """Return the rule where none is named.
+
+    A new environment is best imitated by leaving one out, if at least three are left to train in.
+    """
+    names, _ = encode_environments(environments, len(environments))
+    return LEAVE_ONE_OUT if test == LEAVE_ONE_OUT and len(names) > 3 else WORST_GROUP
+
+
+def rounds(
+    labels: Any, environments: Any, split: Any, test: str, n_seeds: int, rule: str
+) -> list[Round]:
+    """Divide rows into training, validation and test.
+
+    * "split": as the file says. Without validation rows, a fifth of every group of the training
+      rows is set apart.
+    * "random": 60, 20 and 20 % of every (class, environment) group; each seed draws anew.
+    * "leave-one-environment-out": every environment is the test once. A fifth of every group of the
+      others is for validation, unless the rule leaves out environments itself.
+
+    Each seed draws anew what is drawn. Where nothing is drawn all seeds have the same rows, and
+    matter to the methods that draw at random.
+
+    Parameters
+    ----------
+    labels, environments : ndarray of shape (n,)
+        Labels and environments.
+    split : ndarray of shape (n,) or None
+        0 train, 1 validation, 2 test.
+    test : {"split", "random", "leave-one-environment-out"}
+        How to test.
+    n_seeds : int
+        How many times.
+    rule : str
+        How settings are chosen.
+
+    Returns
+    -------
+    list of Round
+    """
+    if test not in TESTS:
+        raise ValueError(f"test={test!r} must be one of {', '.join(TESTS)}.")
+    if test == SPLIT:
+        return [_by_file(labels, environments, split, seed) for seed in range(n_seeds)]
+    if test == RANDOM:
+        return [_by_chance(labels, environments, seed) for seed in range(n_seeds)]
+    return [
+        part
+        for seed in range(n_seeds)
+        for part in _by_environment(labels, environments, seed, rule)
+    ]
+
+
+def _by_file(labels: Any, environments: Any, split: Any, seed: int) -> Round:
+    if split is None:
+        raise ValueError(
+            "there is no split into train, validation and test: use test='random' (--test random) "
+            "or test='leave-one-environment-out'."
+        )
+    training, validation, test = (np.flatnonzero(split == s) for s in range(3))
+    if len(test) == 0 or len(training) == 0:
+        raise ValueError(
+            f"the split has {len(training)} training and {len(test)} test rows: both are needed. "
+            "Use test='random', which draws its own."
+        )
+    if len(validation) == 0:
+        random = np.random.default_rng(seed)
+        training, validation = _set_apart(labels, environments, training, random)
+    return Round(f"seed {seed}", seed, training, validation, test)
+
+
+def _by_chance(labels: Any, environments: Any, seed: int) -> Round:
+    random = np.random.default_rng(seed)
+    every = np.arange(len(labels))
+    rest, test = _set_apart(labels, environments, every, random)
+    training, validation = _set_apart(labels, environments, rest, random, SHARE / (1 - SHARE))
+    return Round(f"seed {seed}", seed, training, validation, test)
+
+
+def _by_environment(labels: Any, environments: Any, seed: int, rule: str) -> list[Round]:
+    names, codes = encode_environments(environments, len(labels))
+    if len(names) < 3:
+        raise ValueError(
+            f"test={LEAVE_ONE_OUT!r} leaves out one of {len(names)} environments, and at least two "
+            "must be left to compare: use test='random'."
+        )
+    found = []
+    for code, name in enumerate(names):
+        random = np.random.default_rng([seed, code])
+        training, validation = np.flatnonzero(codes != code), np.empty(0, dtype=np.intp)
+        if rule != LEAVE_ONE_OUT:
+            training, validation = _set_apart(labels, environments, training, random)
+        found.append(Round(str(name), seed, training, validation, np.flatnonzero(codes == code)))
+    return found
+
+
+def _set_apart(
+    labels: Any,
+    environments: Any,
+    rows: IntArray,
+    random: np.random.Generator,
+    share: float = SHARE,
+) -> tuple[IntArray, IntArray]:
+    """Divide rows in two, the second with a share of every group."""
+    apart = stratified_part(labels[rows], environments[rows], share, random)
+    rest = np.setdiff1d(np.arange(len(rows)), apart)
+    return rows[rest], rows[apart]
+
+
+def groups_of(labels: Any, environments: Any) -> tuple[list[tuple[Any, Any]], IntArray]:
+    """Return the (class, environment) groups and the group of each row, -1 without environment.
+
+    Parameters
+    ----------
+    labels, environments : ndarray of shape (n,)
+        Labels and environments.
+
+    Returns
+    -------
+    groups : list of (class, environment)
+        Those that have rows, sorted by class.
+    codes : ndarray of shape (n,)
+    """
+    classes, class_codes = np.unique(labels, return_inverse=True)
+    names, environment_codes = encode_environments(environments, len(labels))
+    cells = class_codes * max(len(names), 1) + environment_codes
+    there = environment_codes != UNKNOWN
+    codes = np.full(len(labels), UNKNOWN, dtype=np.intp)
+    seen, codes[there] = np.unique(cells[there], return_inverse=True)
+    groups = [(classes[c // len(names)].item(), names[c % len(names)].item()) for c in seen]
+    return groups, codes
