@@ -129,7 +129,7 @@ def test_without_environments_balanced_means_balanced_classes():
 def test_without_environments_it_is_the_plain_head(rows):
     X, y, _ = rows
     with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
-        clf = ISRClassifier().fit(X, y)
+        clf = ISRClassifier(group_weight=None).fit(X, y)
     assert clf.n_spurious_ == 0
     plain = LogisticHead(tol=SOLVED, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(clf.coef_, plain.coef_)

@@ -14,6 +14,7 @@ from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier
 from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows
+from isrlearn.baselines._last_layer import LastLayerRival
 from isrlearn.moments import CellMoments
 
 Setting = Mapping[str, Any]
@@ -79,13 +80,26 @@ def predictions_of(
     if isinstance(estimator, ISRClassifier):
         yield from _ShareISR(estimator, rows, X_new).predictions(settings)
         return
+    for path in _alike(settings, lambda name: name != "C"):
+        yield from _along(estimator, {place: settings[place] for place in path}, rows, X_new)
+
+
+def _along(
+    estimator: Any, settings: dict[int, Setting], rows: tuple[Any, Any, Any], X_new: FloatArray
+) -> Iterator[tuple[int, LabelArray | ValueError]]:
+    """Fit settings that differ in C; a rival begins where the one before ended."""
     X, y, environments = rows
-    for place, setting in enumerate(settings):
+    begin = None
+    for place in sorted(settings, key=lambda p: settings[p].get("C", 0.0)):
+        model = clone(estimator).set_params(**_fresh(settings[place]))
+        if isinstance(model, LastLayerRival):
+            model._start = begin
         try:
-            model = clone(estimator).set_params(**_fresh(setting))
             yield place, model.fit(X, y, environments=environments).predict(X_new)
         except ValueError as error:
             yield place, error
+            continue
+        begin = (model.coef_, model.intercept_) if isinstance(model, LastLayerRival) else None
 
 
 class _ShareISR:
@@ -137,7 +151,7 @@ class _ShareISR:
                 head.set_params(warm_start=True)
                 head.coef_, head.intercept_ = begin
             try:
-                fit_head(head, X, self.rows.y, model._head_weights(self.rows))
+                fit_head(head, X, self.rows, model._head_weights(self.rows))
                 yield place, head.predict(X_new)
             except ValueError as error:
                 yield place, error

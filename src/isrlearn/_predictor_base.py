@@ -14,7 +14,7 @@ from isrlearn._folding import fold
 from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import Rows, check_features
+from isrlearn._validation import Rows, check_features, labelled_environments
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.subspace import Subspace
 
@@ -121,10 +121,7 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
     def _fresh_isr(self) -> ISRTransformer:
         """Return the `isr` to be fitted, with the features that this estimator was given."""
-        if self.isr is None:
-            isr = self._default_isr(self.n_features_in_)
-        else:
-            isr = clone(self.isr)
+        isr = self._default_isr(self.n_features_in_) if self.isr is None else clone(self.isr)
         isr._check_parameters()
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -133,7 +130,7 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
     def _fit_head(self, rows: Rows, weights: Float64Array | None) -> None:
         head = clone(self._head_or_default())
-        self.head_ = fit_head(head, self.isr_._remove(rows.X), rows.y, weights)
+        self.head_ = fit_head(head, self.isr_._remove(rows.X), rows, weights)
 
     def _without_spurious(self, X: Any) -> FloatArray:
         check_is_fitted(self, "head_")
@@ -148,12 +145,37 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
             raise AttributeError(str(error)) from error
 
 
-def fit_head(head: Any, X: FloatArray, y: LabelArray, weights: Float64Array | None) -> Any:
-    if weights is None:
-        return head.fit(X, y)
-    # The weights are ours, not metadata that the user sent: they go by name whatever is requested.
+def fit_head(head: Any, X: FloatArray, rows: Rows, weights: Float64Array | None) -> Any:
+    """Fit a head on rows without their spurious part.
+
+    Parameters
+    ----------
+    head : estimator
+        Not fitted. One whose ``fit`` takes ``environments`` gets them.
+    X : ndarray of shape (n, d)
+        The rows without their spurious part.
+    rows : Rows
+        Labels and environments.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows.
+
+    Returns
+    -------
+    head
+    """
+    arguments: dict[str, Any] = {}
+    if takes_environments(head):
+        arguments["environments"] = labelled_environments(rows.environments, rows.environment_codes)
+    if weights is not None:
+        arguments[_weight_argument(head)] = weights
+    # These are ours, not metadata that the user sent: they go by name whatever is requested.
     with config_context(enable_metadata_routing=False):
-        return head.fit(X, y, **{_weight_argument(head): weights})
+        return head.fit(X, rows.y, **arguments)
+
+
+def takes_environments(head: Any) -> bool:
+    """Whether a head weighs groups in its own way, such as `GroupDRO`."""
+    return not hasattr(head, "steps") and has_fit_parameter(head, "environments")
 
 
 def _weight_argument(head: Any) -> str:

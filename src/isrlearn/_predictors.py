@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from isrlearn._base import ISRTransformer
 from isrlearn._heads import LogisticHead
 from isrlearn._logistic import SOLVED
-from isrlearn._predictor_base import ISRPredictor
+from isrlearn._predictor_base import ISRPredictor, takes_environments
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import UNKNOWN, Rows, check_rows
@@ -39,7 +39,9 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         and remove the signal with them.
     head : classifier, default=None
         Fitted on the rows without their spurious part; None is `LogisticHead`,
-        logistic regression whose penalty does not depend on units.
+        logistic regression whose penalty does not depend on units. One whose ``fit`` takes
+        ``environments``, such as `isrlearn.baselines.GroupDRO`, gets them and weighs groups in its
+        own way, whatever `group_weight` says.
     group_weight : {"balanced", None}, default="balanced"
         "balanced" weighs rows in the head by the inverse size of their (class, environment) group,
         so that all groups count the same; without environments the groups are the classes. A row
@@ -191,10 +193,10 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             )
 
     def _head_weights(self, rows: Rows) -> Float64Array | None:
-        if self.group_weight is None:
-            return rows.sample_weight
-        if self.group_weight != "balanced":
+        if self.group_weight not in (None, "balanced"):
             raise ValueError(f"group_weight={self.group_weight!r} must be None or 'balanced'.")
+        if self.group_weight is None or takes_environments(self._head_or_default()):
+            return rows.sample_weight
         return balanced_weights(rows)
 
 

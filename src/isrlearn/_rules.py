@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from isrlearn._typing import IntArray, LabelArray
-from isrlearn._validation import UNKNOWN, encode_environments, encode_labels
+from isrlearn._validation import encode_environments, encode_labels, labelled_environments
 from isrlearn.metrics import group_scores
 
 WORST_GROUP: Final = "worst-group"
@@ -18,6 +18,8 @@ RULES: Final = {
     LEAVE_ONE_OUT: "mean accuracy in each training environment, predicted from the others",
 }
 """The names that `select` takes, and what each means."""
+FEWEST_ROWS: Final = 10
+"""Of a group, to be counted by the rule "worst-group": the accuracy of fewer says little."""
 
 
 class Fold(NamedTuple):
@@ -107,8 +109,10 @@ def _worst_group(y: LabelArray, predicted: LabelArray, environments: Any) -> Sco
             f"known: use the rule {AVERAGE!r}."
         )
     scores = group_scores(y, predicted, environments=environments)
-    smallest = scores.sizes.ravel()[np.nanargmin(scores.accuracies)]
-    return Score(scores.worst, 1 / float(smallest))
+    large = scores.sizes >= min(FEWEST_ROWS, scores.sizes.max())
+    accuracies = np.where(large, scores.accuracies, np.inf)
+    worst = int(np.argmin(accuracies))
+    return Score(float(accuracies.flat[worst]), 1 / float(scores.sizes.flat[worst]))
 
 
 def _average(y: LabelArray, predicted: LabelArray, environments: Any) -> Score:
@@ -117,7 +121,5 @@ def _average(y: LabelArray, predicted: LabelArray, environments: Any) -> Score:
 
 def known(environments: Any, n_rows: int) -> LabelArray:
     """Return environments as an array of objects with None where unknown."""
-    names, codes = encode_environments(environments, n_rows)
-    column = np.empty(n_rows, dtype=object)
-    column[codes != UNKNOWN] = names[codes[codes != UNKNOWN]]
-    return column
+    found = labelled_environments(*encode_environments(environments, n_rows))
+    return np.full(n_rows, None, dtype=object) if found is None else found

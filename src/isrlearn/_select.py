@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from isrlearn._frame import FEW_COORDINATES
 from isrlearn._grid import predictions_of, settings_of
 from isrlearn._numbers import check_number
 from isrlearn._predictors import ISRClassifier
@@ -27,9 +28,11 @@ from isrlearn._rules import (
 from isrlearn._transformers import ISR, ISRMean
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import check_rows
+from isrlearn.baselines import GroupDRO
 
-STRENGTHS: Final = (0.0001, 0.001, 0.01, 0.1, 1.0)
+STRENGTHS: Final = (0.0001, 0.001, 0.01, 0.1)
 """Values of C that are tried, for features of mean variance one."""
+ROBUST_STRENGTHS: Final = (0.0001, 0.01)
 FEW_CLASSES: Final = 3
 ROUNDING: Final = 1e-12
 
@@ -73,36 +76,39 @@ class Selection:
         return f"Selection({self.setting}, {self.rule}: {self.score:.3f})"
 
 
-def isr_grid(labels: Any, *, C: tuple[float, ...] = STRENGTHS) -> dict[str, list[Any]]:
+def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
     """Return the settings of `ISRClassifier` that `select` and `compare` try.
 
-    Removal: the leading direction of the class means; as many as their tests find; with two or
-    three classes also the leading direction of each class alone; the whitened joint estimate with
-    one direction, and with as many as its tests find; nothing. Heads with balanced groups and
-    plain ones. The order is the order of preference where settings do equally well.
+    Removal: one or two leading directions of the class means; with two or three classes also the
+    leading direction of each class alone; the leading direction of the whitened joint estimate; up
+    to 20 features, what the tests of `ISR` and `ISRMean` find; nothing. Heads: logistic with
+    balanced groups, and plain; with two or three classes also `GroupDRO`. The order is the order
+    of preference where settings do equally well.
 
     Parameters
     ----------
-    labels : array-like
+    labels : array-like of shape (n,)
         Class labels.
-    C : tuple of float
-        Inverse penalties of the head, for features of mean variance one.
+    n_features : int
+        Number of features.
 
     Returns
     -------
-    dict of str to list
+    list of dict of str to list
     """
     classes = np.unique(np.asarray(labels)).tolist()
-    alone = [ISRMean(1, condition_on=[c]) for c in classes] if len(classes) <= FEW_CLASSES else []
-    removals = [
-        ISRMean(1),
-        ISRMean("auto", random_state=0),
-        *alone,
-        ISR(1),
-        ISR(random_state=0),
-        ISR(0),
-    ]
-    return {"isr": removals, "group_weight": ["balanced", None], "head__C": list(C)}
+    removals: list[Any] = [ISRMean(1), ISRMean(2), ISR(1)]
+    few_classes = len(classes) <= FEW_CLASSES
+    if few_classes:
+        removals += [ISRMean(1, condition_on=[c]) for c in classes]
+    if n_features <= FEW_COORDINATES:
+        removals += [ISR(random_state=0), ISRMean("auto", random_state=0)]
+    logistic = {"group_weight": ["balanced", None], "head__C": list(STRENGTHS)}
+    grid = [{"isr": removals, **logistic}]
+    if few_classes:
+        robust = {"head": [GroupDRO()], "head__C": list(ROBUST_STRENGTHS)}
+        grid.append({"isr": [ISRMean(1), ISRMean(2)], **robust})
+    return [*grid, {"isr": [ISR(0)], **logistic}]
 
 
 def select(
@@ -173,7 +179,7 @@ def select(
     check_rule(rule)
     check_number("share", share, 0.01, 0.99)
     estimator = ISRClassifier() if estimator is None else estimator
-    settings = settings_of(isr_grid(y) if grid is None else grid)
+    settings = settings_of(isr_grid(y, np.shape(X)[-1]) if grid is None else grid)
     table = _Table(X, y, environments, validation)
     folds = table.folds(rule, share, random_state)
     scores, reasons = _scores(estimator, settings, table, folds, scorer(rule), watch)

@@ -12,7 +12,7 @@ from isrlearn._warnings import warn_user
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, LastLayerRival, logistic_head
 from isrlearn.baselines._softmax import SoftmaxLosses, descend
 
-STILL: Final = 1e-7
+STILL: Final = 1e-5
 STEEP: Final = 1e-4
 """Largest entry of the gradient at which a descent counts as finished."""
 
@@ -116,7 +116,7 @@ class PenalisedRival(LastLayerRival):
         codes = np.unique(known.environment_codes, return_inverse=True)[1]
         ridge = 1 / (self.C * len(known.X))
         risks = EnvironmentRisks(losses, codes, self.penalty, ridge)
-        start = losses.point_of(*logistic_head(known, self.C))
+        start = losses.point_of(*logistic_head(known, self.C, start=self._start))
         found = descend(
             lambda point: self._objective(risks, point), start, most=MOST_ITERATIONS, still=STILL
         )

@@ -28,6 +28,10 @@ class LastLayerRival(LinearRival):
     """Which labels of the training rows it sees."""
 
     C: float
+    _doubles: ClassVar[bool] = True
+    """Whether single precision is too little for its way to the optimum."""
+    _start: "Head | None" = None
+    """Where a search over C lets the logistic head begin: it changes the way, not the optimum."""
 
     def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
         """Fit the model.
@@ -53,7 +57,8 @@ class LastLayerRival(LinearRival):
         if self._needs_environments():
             codes = compared_environments(rows, environments is not None, type(self).__name__)
             rows = replace(rows, environment_codes=codes)
-        rows = replace(rows, X=rows.X.astype(np.float64))
+        if self._doubles:
+            rows = replace(rows, X=rows.X.astype(np.float64))
         self.coef_, self.intercept_ = self._solve(rows)
         return self
 
@@ -103,7 +108,7 @@ class WeightedRival(LastLayerRival):
             raise ValueError(f"weight={self.weight!r} must be one of {WEIGHTS}.")
 
     def _head(self, rows: Rows) -> Head:
-        return logistic_head(rows, self.C, row_weights(rows, self.weight))
+        return logistic_head(rows, self.C, row_weights(rows, self.weight), self._start)
 
 
 def row_weights(rows: Rows, weight: str | None) -> Float64Array | None:
@@ -124,7 +129,9 @@ def row_weights(rows: Rows, weight: str | None) -> Float64Array | None:
     return balanced_weights(rows)
 
 
-def logistic_head(rows: Rows, C: float, weights: Float64Array | None = None) -> Head:
+def logistic_head(
+    rows: Rows, C: float, weights: Float64Array | None = None, start: Head | None = None
+) -> Head:
     r"""Minimise :math:`\sum_i w_i \ell_i + \|W\|^2 / (2C)`, the bias free of penalty.
 
     Parameters
@@ -135,12 +142,19 @@ def logistic_head(rows: Rows, C: float, weights: Float64Array | None = None) -> 
         Inverse strength of the penalty.
     weights : ndarray of shape (n,), default=None
         Weights w of the rows.
+    start : (weights, bias), default=None
+        Where to begin.
     """
-    centre = rows.X.mean(axis=0)
+    centre = rows.X.mean(axis=0, dtype=np.float64).astype(rows.X.dtype)
     solver = LogisticRegression(C=C, tol=SOLVED, max_iter=MOST_ITERATIONS)
+    if start is not None:
+        solver.set_params(warm_start=True)
+        begin = start[0], start[1] + start[0] @ centre
+        solver.coef_, solver.intercept_ = (part.astype(rows.X.dtype) for part in begin)
     # About their mean the rows are better conditioned; the bias takes up the difference.
     solver.fit(rows.X - centre, rows.class_codes, weights)
-    return solver.coef_, solver.intercept_ - solver.coef_ @ centre
+    coef = solver.coef_.astype(np.float64)
+    return coef, solver.intercept_ - coef @ centre
 
 
 def take(rows: Rows, places: Any) -> Rows:

@@ -51,6 +51,7 @@ class LinearProbe(WeightedRival):
     """
 
     uses = "labels, and environments with weight='group'"
+    _doubles = False
 
     def __init__(self, C: float = 1.0, *, weight: str | None = None) -> None:
         self.C = C
@@ -116,7 +117,7 @@ class GroupSubsampling(LastLayerRival):
         known = self._known(rows)
         used = equal_groups(group_codes(known), check_random_state(self.random_state))
         self.n_rows_used_ = len(used)
-        return logistic_head(take(known, used), self.C)
+        return logistic_head(take(known, used), self.C, start=self._start)
 
 
 def equal_groups(groups: IntArray, random: np.random.RandomState) -> IntArray:

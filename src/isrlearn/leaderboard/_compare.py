@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn._numbers import check_number
-from isrlearn._rules import check_rule, known
+from isrlearn._rules import WORST_GROUP, check_rule, known
 from isrlearn._typing import FloatArray, LabelArray
 from isrlearn.leaderboard._bootstrap import DRAWS
 from isrlearn.leaderboard._entries import entries_of
@@ -15,9 +15,9 @@ from isrlearn.leaderboard._methods import Method, chosen_methods
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._result import Comparison
 from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
-from isrlearn.leaderboard._splits import Round, default_rule, default_test, rounds
+from isrlearn.leaderboard._splits import Round, default_test, rounds
 
-SEEDS: Final = 5
+SEEDS: Final = 3
 Watch = Callable[[str, int, int], None]
 
 
@@ -28,7 +28,7 @@ def compare(
     environments: Any,
     split: Any = None,
     test: str | None = None,
-    rule: str | None = None,
+    rule: str = WORST_GROUP,
     methods: Sequence[str] | None = None,
     pca: int = COMPONENTS,
     impute: str | None = None,
@@ -56,9 +56,8 @@ def compare(
         0 train, 1 validation, 2 test.
     test : {"split", "random", "leave-one-environment-out"}, default=None
         How rows are divided; None takes the split if there is one, else draws at random.
-    rule : {"worst-group", "average", "leave-one-environment-out"}, default=None
-        How every method chooses its setting; see `select`. None: by the worst group of validation
-        rows; where the test leaves out one of more than three environments, by leaving out one.
+    rule : {"worst-group", "average", "leave-one-environment-out"}, default="worst-group"
+        How every method chooses its setting; see `select`.
     methods : sequence of str, default=None
         Keys of `known_methods` or ``my_module:MyEstimator``; None compares all.
     pca : int, default=100
@@ -69,7 +68,7 @@ def compare(
         For messages.
     with_units : bool, default=False
         Whether features are columns of a table, to be standardised before anything else.
-    n_seeds : int, default=5
+    n_seeds : int, default=3
         How many times what is drawn at random is drawn: splits, and in methods. Figures are means.
     n_draws : int, default=2000
         Of the bootstrap over test rows.
@@ -95,12 +94,11 @@ def compare(
     check_number("n_seeds", n_seeds, 1, whole=True)
     check_number("n_draws", n_draws, 10, whole=True)
     check_number("n_jobs", n_jobs, 1, whole=True)
+    check_rule(rule)
     chosen = chosen_methods(methods)
     X, y = _checked(X, y)
     environments = known(environments, len(y))
     test = test or default_test(split)
-    rule = rule or default_rule(test, environments)
-    check_rule(rule)
     split = None if split is None else np.asarray(split)
     parts = rounds(y, environments, split, test, n_seeds, rule)
     names = tuple(feature_names or (f"x{j}" for j in range(X.shape[1])))

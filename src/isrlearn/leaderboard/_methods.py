@@ -7,15 +7,14 @@ from typing import Any, Final
 from isrlearn import baselines
 from isrlearn._plugins import load_named
 from isrlearn._predictors import ISRClassifier
-from isrlearn._select import STRENGTHS, isr_grid
+from isrlearn._select import ROBUST_STRENGTHS, STRENGTHS, isr_grid
 
+ISR_KEY: Final = "isr"
+SAME_HEAD: Final = "isr-head"
 TRAINING: Final = "training"
 VALIDATION: Final = "validation"
-PENALTIES: Final = (1.0, 10.0, 100.0)
-FEWER_STRENGTHS: Final = (0.001, 0.01, 0.1)
-SPARSE_STRENGTHS: Final = (0.03, 0.1, 0.3, 1.0)
-"""For the L1 penalty of few rows; below, all weights are zero."""
-SEEN: Final = "labels and environments"
+LABELS: Final = "labels"
+LABELS_AND_ENVIRONMENTS: Final = "labels and environments"
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,9 @@ class Method:
     estimator : callable
         Takes a seed and returns the estimator, not fitted.
     grid : callable
-        Takes the training labels and returns what is tried, the preferred first.
-    labels : str
+        Takes the training labels and the number of features and returns what is tried, the
+        preferred first.
+    labels : str, default="labels and environments"
         Labels that it sees in the rows that it is fitted on.
     rows : {"training", "validation"}, default="training"
         Rows that it is fitted on, where the rule sets validation rows apart.
@@ -43,95 +43,62 @@ class Method:
     key: str
     title: str
     estimator: Callable[[int], Any]
-    grid: Callable[[Any], Any]
-    labels: str
+    grid: Callable[[Any, int], Any]
+    labels: str = LABELS_AND_ENVIRONMENTS
     rows: str = TRAINING
     draws: bool = False
 
 
-def _fixed(**grid: Sequence[Any]) -> Callable[[Any], Any]:
-    return lambda labels: {name: list(values) for name, values in grid.items()}
+def _tried(**grid: Sequence[Any]) -> Callable[[Any, int], Any]:
+    return lambda labels, n_features: {name: list(values) for name, values in grid.items()}
 
 
-def _rivals() -> list[Method]:
-    weighed = {"weight": ["group", None], "C": STRENGTHS}
+_PROBE: Final = _tried(C=(*STRENGTHS, 1.0))
+_WEIGHED: Final = _tried(weight=("group", None), C=STRENGTHS)
+_SPARSE: Final = _tried(C=(0.1, 0.3, 1.0))  # an L1 penalty: below all weights are zero
+_FEWER: Final = _tried(weight=("group", None), C=(0.01, 0.1))
+_PENALISED: Final = _tried(penalty=(1.0, 10.0, 100.0), C=(0.03,))
+
+
+def _probes() -> list[Method]:
+    def probe(weight: str | None) -> Callable[[int], Any]:
+        return lambda seed: baselines.LinearProbe(weight=weight)
+
+    def subsampling(seed: int) -> Any:
+        return baselines.GroupSubsampling(random_state=seed)
+
+    def retraining(seed: int) -> Any:
+        return baselines.DFR(random_state=seed)
+
+    def robust(seed: int) -> Any:
+        return baselines.GroupDRO()
+
     return [
-        Method("erm", "ERM", lambda seed: baselines.LinearProbe(), _fixed(C=STRENGTHS), "labels"),
-        Method(
-            "class-reweighted",
-            "Class-reweighted",
-            lambda seed: baselines.LinearProbe(weight="class"),
-            _fixed(C=STRENGTHS),
-            "labels",
-        ),
-        Method(
-            "group-reweighted",
-            "Group-reweighted",
-            lambda seed: baselines.LinearProbe(weight="group"),
-            _fixed(C=STRENGTHS),
-            SEEN,
-        ),
-        Method(
-            "subsampled",
-            "Group subsampling",
-            lambda seed: baselines.GroupSubsampling(random_state=seed),
-            _fixed(C=STRENGTHS),
-            SEEN,
-            draws=True,
-        ),
-        Method(
-            "group-dro",
-            "GroupDRO",
-            lambda seed: baselines.GroupDRO(),
-            _fixed(C=FEWER_STRENGTHS),
-            SEEN,
-        ),
-        Method(
-            "dfr",
-            "DFR, validation rows",
-            lambda seed: baselines.DFR(random_state=seed),
-            _fixed(C=SPARSE_STRENGTHS),
-            SEEN,
-            VALIDATION,
-            draws=True,
-        ),
-        Method(
-            "dfr-train",
-            "DFR, training rows",
-            lambda seed: baselines.DFR(random_state=seed),
-            _fixed(C=SPARSE_STRENGTHS),
-            SEEN,
-            draws=True,
-        ),
-        Method("leace", "LEACE", lambda seed: baselines.LEACE(), _fixed(**weighed), SEEN),
-        Method(
-            "leace-class",
-            "LEACE given class",
-            lambda seed: baselines.LEACE(given_class=True),
-            _fixed(**weighed),
-            SEEN,
-        ),
-        Method("inlp", "INLP", lambda seed: baselines.INLP(), _fixed(**weighed), SEEN),
-        Method("coral", "CORAL", lambda seed: baselines.CORAL(), _fixed(**weighed), SEEN),
-        Method(
-            "v-rex",
-            "V-REx",
-            lambda seed: baselines.LastLayerVREx(),
-            _fixed(penalty=PENALTIES, C=FEWER_STRENGTHS),
-            SEEN,
-        ),
-        Method(
-            "irm",
-            "IRMv1",
-            lambda seed: baselines.LastLayerIRM(),
-            _fixed(penalty=PENALTIES, C=FEWER_STRENGTHS),
-            SEEN,
-        ),
+        Method("erm", "ERM", probe(None), _PROBE, LABELS),
+        Method("class-reweighted", "Class-reweighted", probe("class"), _PROBE, LABELS),
+        Method("group-reweighted", "Group-reweighted", probe("group"), _PROBE),
+        Method("subsampled", "Group subsampling", subsampling, _PROBE, draws=True),
+        Method("group-dro", "GroupDRO", robust, _tried(C=ROBUST_STRENGTHS)),
+        Method("dfr", "DFR", retraining, _SPARSE, rows=VALIDATION, draws=True),
     ]
 
 
-ISR_KEY: Final = "isr"
-SAME_HEAD: Final = "isr-head"
+def _invariant() -> list[Method]:
+    def erasing(given_class: bool) -> Callable[[int], Any]:
+        return lambda seed: baselines.LEACE(given_class=given_class)
+
+    def plain(estimator: Callable[[], Any]) -> Callable[[int], Any]:
+        return lambda seed: estimator()
+
+    return [
+        Method("leace", "LEACE", erasing(False), _WEIGHED),
+        Method("leace-class", "LEACE given class", erasing(True), _WEIGHED),
+        Method("inlp", "INLP", plain(baselines.INLP), _FEWER),
+        Method("coral", "CORAL", plain(baselines.CORAL), _WEIGHED),
+        Method("v-rex", "V-REx", plain(baselines.LastLayerVREx), _PENALISED),
+        Method("irm", "IRMv1", plain(baselines.LastLayerIRM), _PENALISED),
+        Method(ISR_KEY, "ISR", plain(ISRClassifier), isr_grid),
+    ]
 
 
 def known_methods() -> dict[str, Method]:
@@ -141,8 +108,7 @@ def known_methods() -> dict[str, Method]:
     -------
     dict of str to Method
     """
-    ours = Method(ISR_KEY, "ISR", lambda seed: ISRClassifier(), isr_grid, SEEN)
-    return {method.key: method for method in [*_rivals(), ours]}
+    return {method.key: method for method in [*_probes(), *_invariant()]}
 
 
 def chosen_methods(keys: Sequence[str] | None) -> list[Method]:
@@ -176,4 +142,4 @@ def _named(key: str, known: dict[str, Method]) -> Method:
 def _own(key: str) -> Method:
     estimator = load_named(key, "method", "my_module:MyEstimator")
     title = key.partition(":")[2]
-    return Method(key, title, lambda seed: estimator(), lambda labels: [{}], SEEN, draws=True)
+    return Method(key, title, lambda seed: estimator(), lambda labels, n_features: {}, draws=True)

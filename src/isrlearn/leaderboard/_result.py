@@ -149,8 +149,8 @@ class Comparison:
             return f"Best worst group: {self.entries[0].title}."
         ours = self[ISR_KEY]
         figure = (
-            f"Worst group of ISR {_percent(ours.worst_group.value)}, with {_range(ours.n_spurious)} "
-            "direction(s) removed"
+            f"Worst group of ISR {_percent(ours.worst_group.value)}, with "
+            f"{_range(ours.n_spurious)} direction(s) removed"
         )
         rivals = [entry for entry in self.entries if entry.key not in (ISR_KEY, SAME_HEAD)]
         return figure + "".join(map(self._against, rivals[:1])) + ". " + self._gain_of_removal()

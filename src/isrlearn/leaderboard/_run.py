@@ -118,7 +118,7 @@ class Task:
             y,
             environments=environments,
             estimator=self.method.estimator(self.round.seed),
-            grid=self.method.grid(y),
+            grid=self.method.grid(y, X.shape[1]),
             rule=self.rule,
             **arguments,
         )
@@ -159,9 +159,7 @@ class Task:
         )
 
 
-def run_tasks(
-    tasks: list[Task], n_jobs: int
-) -> Iterator[tuple[Task, list[Outcome | Failure]]]:
+def run_tasks(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, list[Outcome | Failure]]]:
     """Yield tasks with what they give, as it comes.
 
     Parameters

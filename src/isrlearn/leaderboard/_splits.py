@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, stratified_part
+from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
 from isrlearn._typing import IntArray
 from isrlearn._validation import UNKNOWN, encode_environments
 
@@ -34,15 +34,6 @@ def default_test(split: Any) -> str:
     return RANDOM if split is None else SPLIT
 
 
-def default_rule(test: str, environments: Any) -> str:
-    """Return the rule where none is named.
-
-    A new environment is best imitated by leaving one out, if at least three are left to train in.
-    """
-    names, _ = encode_environments(environments, len(environments))
-    return LEAVE_ONE_OUT if test == LEAVE_ONE_OUT and len(names) > 3 else WORST_GROUP
-
-
 def rounds(
     labels: Any, environments: Any, split: Any, test: str, n_seeds: int, rule: str
 ) -> list[Round]:
@@ -54,8 +45,8 @@ def rounds(
     * "leave-one-environment-out": every environment is the test once. A fifth of every group of the
       others is for validation, unless the rule leaves out environments itself.
 
-    Each seed draws anew what is drawn. Where nothing is drawn all seeds have the same rows, and
-    matter to the methods that draw at random.
+    Where the test rows are given, all seeds have the same rows, and matter only to methods that
+    draw at random themselves.
 
     Parameters
     ----------
@@ -100,7 +91,7 @@ def _by_file(labels: Any, environments: Any, split: Any, seed: int) -> Round:
             "Use test='random', which draws its own."
         )
     if len(validation) == 0:
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(0)
         training, validation = _set_apart(labels, environments, training, random)
     return Round(f"seed {seed}", seed, training, validation, test)
 
@@ -122,7 +113,7 @@ def _by_environment(labels: Any, environments: Any, seed: int, rule: str) -> lis
         )
     found = []
     for code, name in enumerate(names):
-        random = np.random.default_rng([seed, code])
+        random = np.random.default_rng(code)
         training, validation = np.flatnonzero(codes != code), np.empty(0, dtype=np.intp)
         if rule != LEAVE_ONE_OUT:
             training, validation = _set_apart(labels, environments, training, random)

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
 from isrlearn._predictor_base import fit_head
-from isrlearn._predictors import ISRClassifier, balanced_weights
+from isrlearn._predictors import ISRClassifier
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import check_rows
@@ -213,11 +213,9 @@ def _without_bias(classifier: ISRClassifier, rows: Features, n_outputs: int) -> 
             "another head, or head='fold'."
         )
     head.set_params(fit_intercept=False)
-    weights = None
-    if classifier.group_weight is not None:
-        checked = (rows.features, rows.labels, rows.known_environments(), None)
-        weights = balanced_weights(check_rows(*checked, estimator=classifier, reset=False))
-    fit_head(head, origin.project(rows.features), rows.labels, weights)
+    columns = (rows.features, rows.labels, rows.known_environments(), None)
+    checked = check_rows(*columns, estimator=classifier, reset=False)
+    fit_head(head, origin.project(rows.features), checked, classifier._head_weights(checked))
     weight, bias = fold(head)
     return two_outputs(*origin.fold_into(weight, bias), n_outputs)[0], None
 
