@@ -33,6 +33,7 @@ LAYERS = [
     ["reproduce"],
     ["demo", "_cli_support"],
     ["_cli_bench"],
+    ["_cli_data"],
     ["_cli_networks"],
     ["_cli_reproduce"],
     ["cli"],

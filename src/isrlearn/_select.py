@@ -1,7 +1,7 @@
 """Choose hyper-parameters by a named rule, without a look at the test rows."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,7 +31,8 @@ from isrlearn._validation import check_rows
 from isrlearn.baselines import GroupDRO
 
 STRENGTHS: Final = (0.0001, 0.001, 0.01, 0.1)
-"""Values of C that are tried, for features of mean variance one."""
+"""Values of C that are tried, for features of mean variance one and 5000 rows."""
+ROWS: Final = 5000
 ROBUST_STRENGTHS: Final = (0.0001, 0.01)
 FEW_CLASSES: Final = 3
 ROUNDING: Final = 1e-12
@@ -103,12 +104,34 @@ def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
         removals += [ISRMean(1, condition_on=[c]) for c in classes]
     if n_features <= FEW_COORDINATES:
         removals += [ISR(random_state=0), ISRMean("auto", random_state=0)]
-    logistic = {"group_weight": ["balanced", None], "head__C": list(STRENGTHS)}
+    logistic = {"group_weight": ["balanced", None], "head__C": strengths(STRENGTHS, labels)}
     grid = [{"isr": removals, **logistic}]
     if few_classes:
-        robust = {"head": [GroupDRO()], "head__C": list(ROBUST_STRENGTHS)}
+        robust = {"head": [GroupDRO()], "head__C": strengths(ROBUST_STRENGTHS, labels)}
         grid.append({"isr": [ISRMean(1), ISRMean(2)], **robust})
     return [*grid, {"isr": [ISR(0)], **logistic}]
+
+
+def strengths(values: Sequence[float], labels: Any) -> list[float]:
+    """Return values of C that weigh as much against the mean loss as `values` with 5000 rows.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Values of C for 5000 rows.
+    labels : array-like of shape (n,)
+        Labels of the rows there are.
+
+    Returns
+    -------
+    list of float
+
+    Examples
+    --------
+    >>> strengths([0.001, 0.1], range(500))
+    [0.01, 1.0]
+    """
+    return [float(f"{value * ROWS / len(labels):.2g}") for value in values]
 
 
 def select(

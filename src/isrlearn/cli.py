@@ -16,6 +16,7 @@ except ImportError:
 
 from isrlearn import __version__
 from isrlearn._cli_bench import Seed, bench
+from isrlearn._cli_data import compare, diagnose, fit, predict
 from isrlearn._cli_networks import extract, repair, train
 from isrlearn._cli_reproduce import reproduce
 from isrlearn._cli_support import (
@@ -45,7 +46,7 @@ app = App(
     ),
     version=__version__,
 )
-for command in (train, extract, repair, bench, reproduce):
+for command in (compare, fit, predict, diagnose, train, extract, repair, bench, reproduce):
     app.command(command)
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "EmptyCellWarning",
     "FeatureFileError",
     "JobError",
+    "ModelFileError",
     "SingleEnvironmentWarning",
     "SparseInputError",
     "StoreError",
@@ -46,11 +47,15 @@ class StoreError(ValueError):
 
 
 class DataError(ValueError):
-    """Images, texts or their tables are missing or damaged; the message names the file."""
+    """A table, an archive, images or texts are missing or damaged; the message names the file."""
 
 
 class FeatureFileError(ValueError):
     """A folder cannot be used as a feature file."""
+
+
+class ModelFileError(ValueError):
+    """A file cannot be used as a model."""
 
 
 class TrainingError(RuntimeError):

@@ -6,6 +6,16 @@ need neither.
 
 from isrlearn.io._data import Data, read_data
 from isrlearn.io._features import FeatureFile, Features, FeatureWriter
+from isrlearn.io._model import LinearModel
 from isrlearn.io._schema import Column, Schema
 
-__all__ = ["Column", "Data", "FeatureFile", "FeatureWriter", "Features", "Schema", "read_data"]
+__all__ = [
+    "Column",
+    "Data",
+    "FeatureFile",
+    "FeatureWriter",
+    "Features",
+    "LinearModel",
+    "Schema",
+    "read_data",
+]

@@ -2,7 +2,21 @@
 
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._compare import compare
+from isrlearn.leaderboard._fit import Fitted, diagnose_data, fit_data
 from isrlearn.leaderboard._methods import known_methods
-from isrlearn.leaderboard._result import Comparison, Entry
+from isrlearn.leaderboard._page import page
+from isrlearn.leaderboard._result import HEADINGS, Comparison, Entry, line
 
-__all__ = ["Comparison", "Entry", "Interval", "compare", "known_methods"]
+__all__ = [
+    "HEADINGS",
+    "Comparison",
+    "Entry",
+    "Fitted",
+    "Interval",
+    "compare",
+    "diagnose_data",
+    "fit_data",
+    "known_methods",
+    "line",
+    "page",
+]

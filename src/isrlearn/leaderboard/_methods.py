@@ -7,7 +7,7 @@ from typing import Any, Final
 from isrlearn import baselines
 from isrlearn._plugins import load_named
 from isrlearn._predictors import ISRClassifier
-from isrlearn._select import ROBUST_STRENGTHS, STRENGTHS, isr_grid
+from isrlearn._select import ROBUST_STRENGTHS, STRENGTHS, isr_grid, strengths
 
 ISR_KEY: Final = "isr"
 SAME_HEAD: Final = "isr-head"
@@ -49,13 +49,12 @@ class Method:
     draws: bool = False
 
 
-def _tried(**grid: Sequence[Any]) -> Callable[[Any, int], Any]:
-    return lambda labels, n_features: {name: list(values) for name, values in grid.items()}
+def _tried(*, C: Sequence[float], **grid: Sequence[Any]) -> Callable[[Any, int], Any]:
+    return lambda labels, n_features: {**grid, "C": strengths(C, labels)}
 
 
 _PROBE: Final = _tried(C=(*STRENGTHS, 1.0))
 _WEIGHED: Final = _tried(weight=("group", None), C=STRENGTHS)
-_SPARSE: Final = _tried(C=(0.1, 0.3, 1.0))  # an L1 penalty: below all weights are zero
 _FEWER: Final = _tried(weight=("group", None), C=(0.01, 0.1))
 _PENALISED: Final = _tried(penalty=(1.0, 10.0, 100.0), C=(0.03,))
 
@@ -70,6 +69,9 @@ def _probes() -> list[Method]:
     def retraining(seed: int) -> Any:
         return baselines.DFR(random_state=seed)
 
+    def sparse(labels: Any, n_features: int) -> Any:
+        return {"C": [0.1, 0.3, 1.0]}  # an L1 penalty on the few rows of balanced parts
+
     def robust(seed: int) -> Any:
         return baselines.GroupDRO()
 
@@ -79,7 +81,7 @@ def _probes() -> list[Method]:
         Method("group-reweighted", "Group-reweighted", probe("group"), _PROBE),
         Method("subsampled", "Group subsampling", subsampling, _PROBE, draws=True),
         Method("group-dro", "GroupDRO", robust, _tried(C=ROBUST_STRENGTHS)),
-        Method("dfr", "DFR", retraining, _SPARSE, rows=VALIDATION, draws=True),
+        Method("dfr", "DFR", retraining, sparse, rows=VALIDATION, draws=True),
     ]
 
 

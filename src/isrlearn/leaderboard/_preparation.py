@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.decomposition import PCA
 
+from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, whitening
 from isrlearn._numbers import check_number
 from isrlearn._typing import Float64Array, FloatArray
 
@@ -75,12 +76,15 @@ def prepare(
     pca: int = COMPONENTS,
     impute: str | None = None,
     with_units: bool = False,
+    whiten: bool = True,
 ) -> Preparation:
     """Learn how features are prepared from training rows.
 
-    Columns of a table have units: each is divided by its standard deviation. With more than `pca`
-    features the leading principal components are kept, divided by one number so that their mean
-    variance is one; with fewer, each feature is divided by its standard deviation.
+    With more than `pca` features the leading principal components are kept, divided by one number
+    so that their mean variance is one. Columns of a table have units and are divided by their
+    standard deviation before. With fewer features, each is divided by its standard deviation, and
+    up to 20 features of at least ten rows each are whitened: then the penalty of a linear model
+    does not depend on units or on how features are mixed, for no method.
 
     Parameters
     ----------
@@ -94,6 +98,8 @@ def prepare(
         What takes the place of missing values: the median of the training rows.
     with_units : bool, default=False
         Whether the features are columns of a table.
+    whiten : bool, default=True
+        Whether few features are whitened.
 
     Returns
     -------
@@ -111,11 +117,21 @@ def prepare(
         usable = spread > np.finfo(X.dtype).eps * np.abs(filled).max(axis=0)
         scales = np.divide(1.0, spread, out=np.zeros_like(spread), where=usable)
         words.append("features divided by their standard deviation")
-    if few:
+    scaled = (filled - centre) * scales
+    if few and not (whiten and _can_be_whitened(X)):
         return Preparation(fill, centre, scales, "; ".join(words))
-    matrix = scales[:, None] * _components((filled - centre) * scales, pca)
-    words.append(f"{matrix.shape[1]} principal components of {X.shape[1]} features")
-    return Preparation(fill, centre, matrix, "; ".join(words))
+    if few:
+        rounding = np.finfo(X.dtype).eps * np.abs(scaled).max(axis=0)
+        inner = whitening(scaled.T @ scaled / len(scaled), rounding)
+        words[-1] = "features whitened"
+    else:
+        inner = _components(scaled, pca)
+        words.append(f"{inner.shape[1]} principal components of {X.shape[1]} features")
+    return Preparation(fill, centre, scales[:, None] * inner, "; ".join(words))
+
+
+def _can_be_whitened(X: FloatArray) -> bool:
+    return X.shape[1] <= FEW_COORDINATES and len(X) >= ROWS_PER_COORDINATE * X.shape[1]
 
 
 def _components(centred: Float64Array, pca: int) -> Float64Array:

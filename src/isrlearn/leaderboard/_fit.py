@@ -1,0 +1,173 @@
+"""Fit one model on a file's rows: choose by a rule, fold everything into one linear map."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from isrlearn import __version__
+from isrlearn._folding import fold
+from isrlearn._predictors import ISRClassifier
+from isrlearn._rules import WORST_GROUP, known
+from isrlearn._select import Selection, Watch, select
+from isrlearn._transformers import default_isr
+from isrlearn._typing import IntArray, LabelArray
+from isrlearn.diagnosis import Diagnosis
+from isrlearn.io import Data, LinearModel
+from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.metrics import GroupScores, group_scores
+
+
+class Fitted(NamedTuple):
+    """A model, how it was chosen, and what it does on the test rows if there are any."""
+
+    model: LinearModel
+    selection: Selection
+    test: GroupScores | None
+
+
+def fit_data(
+    data: Data,
+    *,
+    rule: str = WORST_GROUP,
+    pca: int = COMPONENTS,
+    impute: str | None = None,
+    watch: Watch | None = None,
+) -> Fitted:
+    """Choose and fit an `ISRClassifier` on the rows of a file.
+
+    With a split it is fitted on the training rows and chosen on the validation rows; test rows are
+    scored once. Without validation rows a fifth of every group is set apart to choose, and the
+    chosen setting is fitted on all.
+
+    Parameters
+    ----------
+    data : Data
+        Rows with labels and environments.
+    rule : str, default="worst-group"
+        As in `select`.
+    pca : int, default=100
+        Most principal components.
+    impute : {None, "median"}, default=None
+        How missing values are filled.
+    watch : callable, default=None
+        As in `select`.
+
+    Returns
+    -------
+    Fitted
+    """
+    data.check_for_fit()
+    training, validation, test = _parts(data)
+    preparation = _prepared(data, training, pca, impute)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # small cells of settings that are only tried
+        found = select(
+            preparation.apply(data.features[training]),
+            _labels(data)[training],
+            environments=_environments(data)[training],
+            validation=_rows(data, validation, preparation) if len(validation) else None,
+            rule=rule,
+            watch=watch,
+        )
+    model = _model(data, preparation, found, impute)
+    return Fitted(model, found, _scores(data, model, test))
+
+
+def diagnose_data(
+    data: Data, *, pca: int = COMPONENTS, impute: str | None = None, seed: int = 0
+) -> tuple[Diagnosis, str]:
+    """Diagnose the training rows of a file.
+
+    Parameters
+    ----------
+    data : Data
+        Rows with labels and environments.
+    pca, impute
+        As in `fit_data`.
+    seed : int, default=0
+        Of the tests.
+
+    Returns
+    -------
+    diagnosis : Diagnosis
+    prepared : str
+        What was done to the features first.
+    """
+    data.check_for_fit()
+    training, _, _ = _parts(data)
+    preparation = _prepared(data, training, pca, impute, whiten=False)
+    X, y, environments = _rows(data, training, preparation)
+    isr = default_isr(X.shape[1]).set_params(n_spurious="auto", random_state=seed)
+    found = isr.fit(_named(X, data, preparation), y, environments=environments)
+    return found.diagnose(), preparation.words
+
+
+def _named(X: Any, data: Data, preparation: Preparation) -> Any:
+    """Give columns their names where each prepared feature is one feature of the file."""
+    if preparation.matrix.ndim == 2:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=list(data.schema.feature_names))
+
+
+def _parts(data: Data) -> tuple[IntArray, IntArray, IntArray]:
+    if data.split is None:
+        none = np.empty(0, dtype=np.intp)
+        return np.arange(len(data)), none, none
+    training, validation, test = (np.flatnonzero(data.split == part) for part in range(3))
+    return training, validation, test
+
+
+def _prepared(
+    data: Data, training: IntArray, pca: int, impute: str | None, *, whiten: bool = True
+) -> Preparation:
+    return prepare(
+        data.features[training],
+        data.schema.feature_names,
+        pca=pca,
+        impute=impute,
+        with_units=data.schema.kind == "table",
+        whiten=whiten,
+    )
+
+
+def _labels(data: Data) -> LabelArray:
+    if data.labels is None:
+        raise ValueError(f"{data.source} was read without labels.")
+    return data.labels
+
+
+def _environments(data: Data) -> LabelArray:
+    return known(data.environments, len(data))
+
+
+def _rows(data: Data, rows: IntArray, preparation: Preparation) -> tuple[Any, Any, Any]:
+    X = preparation.apply(data.features[rows])
+    return X, _labels(data)[rows], _environments(data)[rows]
+
+
+def _model(
+    data: Data, preparation: Preparation, found: Selection, impute: str | None
+) -> LinearModel:
+    classifier: ISRClassifier = found.estimator
+    weight, bias = preparation.fold_into(*fold(classifier))
+    made = {
+        "isrlearn": __version__,
+        "rule": found.rule,
+        "score": found.score,
+        "setting": {name: str(value) for name, value in found.setting.items()},
+        "n_spurious": classifier.n_spurious_,
+        "prepared": preparation.words,
+        "rows": len(data),
+    }
+    return LinearModel(weight, bias, preparation.fill, classifier.classes_, data.schema, made)
+
+
+def _scores(data: Data, model: LinearModel, test: IntArray) -> GroupScores | None:
+    environments = _environments(data)[test]
+    if len(test) == 0 or all(environment is None for environment in environments):
+        return None
+    predicted = model.predict(data.features[test])
+    return group_scores(_labels(data)[test], predicted, environments=environments)
