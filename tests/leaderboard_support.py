@@ -9,18 +9,21 @@ def seed_of(random):
     return int(random.integers(2**31))
 
 
-def draw(random, *, k=2, n=200, d=4, E=3):
+def draw(random, *, k=2, n=200, d=4, E=3, balanced=False):
     """Rows with one invariant and one spurious feature; every group is in every part of the split.
 
-    Returns X, y, environments and the split: 0 train, 1 validation, 2 test.
+    All groups are of about the same size, but for the first unless `balanced`. Returns X, y,
+    environments and the split: 0 train, 1 validation, 2 test.
     """
     rows = np.arange(n)
-    y, e, split = rows % k, rows // k % E, np.array([0, 0, 0, 1, 2])[rows // (k * E) % 5]
+    y, e, split = rows % k, rows // k % E, np.array([0, 0, 1, 1, 2])[rows // (k * E) % 5]
     X = random.normal(size=(n, d))
-    X[:, 0] += 1.2 * y
+    X[:, 0] += 2 * y
     X[:, 1] += 1.5 * (e - 1) * (y - 0.5)
     X[:, 2] += e
-    order = random.permutation(n)
+    cycle = rows // (5 * k * E)
+    kept = rows if balanced else np.flatnonzero((y > 0) | (e > 0) | (cycle % 2 == 0))
+    order = random.permutation(kept)
     return X[order], y[order], e[order], split[order]
 
 

@@ -17,6 +17,7 @@ from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, LogisticHead
 from isrlearn._logistic import SOLVED
 from isrlearn._predictors import balanced_weights
 from isrlearn._validation import check_rows
+from isrlearn.baselines import GroupDRO
 from isrlearn.datasets import load_colored_digits
 from isrlearn.exceptions import SingleEnvironmentWarning
 from isrlearn.metrics import group_scores
@@ -137,7 +138,8 @@ def test_without_environments_it_is_the_plain_head(rows):
 
 def test_a_head_that_is_not_linear_has_no_coefficients(rows):
     X, y, e = rows
-    clf = ISRClassifier(ISRMean(), head=KNeighborsClassifier()).fit(X, y, environments=e)
+    clf = ISRClassifier(ISRMean(), head=KNeighborsClassifier(), group_weight=None)
+    clf.fit(X, y, environments=e)
     assert not hasattr(clf, "coef_")
     assert not hasattr(clf, "decision_function")
     assert clf.predict_proba(X).shape == (len(X), 3)
@@ -170,7 +172,7 @@ def test_coloured_digits_get_a_better_worst_group(random):
     head = LogisticRegression(max_iter=2000)
     worst = []
     for n_spurious in (0, 2):
-        clf = ISRClassifier(ISRMean(n_spurious), head)
+        clf = ISRClassifier(ISRMean(n_spurious), head, group_weight=None)
         clf.fit(train.X, train.y, environments=train.environments)
         worst.append(
             group_scores(test.y, clf.predict(test.X), environments=test.environments).worst
@@ -213,7 +215,8 @@ def test_wrong_parts_are_named(rows, parts, message):
 def test_nothing_to_remove_needs_nothing_to_compare(rows):
     """The baseline of a search over n_spurious fits wherever a plain head fits."""
     X, y, e = rows
-    clf = ISRClassifier(ISRMean(0)).fit(X, y, environments=np.full(len(X), "a"))
+    clf = ISRClassifier(ISRMean(0), group_weight=None)
+    clf.fit(X, y, environments=np.full(len(X), "a"))
     plain = LogisticHead(tol=SOLVED, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(clf.coef_, plain.coef_)
 
@@ -291,3 +294,33 @@ def test_a_sparse_head_folds_too(rows):
     dense = clf.coef_
     clf.head_.sparsify()
     np.testing.assert_allclose(clf.coef_, dense)
+
+
+def test_the_default_tests_few_features_and_removes_one_direction_of_many(random):
+    X, y, e = draw_rows(int(random.integers(2**31)), n_features=20, per_cell=60)
+    few = ISRClassifier().fit(X, y, environments=e)
+    assert isinstance(few.isr_, ISR)
+    assert few.rank_choice_ is not None
+    many = ISRClassifier().fit(np.column_stack([X, random.normal(size=len(X))]), y, environments=e)
+    assert isinstance(many.isr_, ISRMean)
+    assert many.n_spurious_ == 1
+
+
+def test_the_default_head_weighs_groups_alike(rows):
+    X, y, e = rows
+    default = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    balanced = ISRClassifier(ISRMean(1), group_weight="balanced").fit(X, y, environments=e)
+    np.testing.assert_array_equal(default.coef_, balanced.coef_)
+
+
+def test_a_head_that_takes_environments_gets_them(rows, random):
+    X, y, e = rows
+    partial = e.astype(object)
+    partial[random.random(len(e)) < 0.3] = None
+    isr = ISRMean(1).fit(X, y, environments=partial)
+    alone = GroupDRO(C=0.1).fit(isr.transform(X), y, environments=partial)
+    for weight in ("balanced", None):
+        clf = ISRClassifier(ISRMean(1), GroupDRO(C=0.1), group_weight=weight)
+        clf.fit(X, y, environments=partial)
+        np.testing.assert_allclose(clf.head_.coef_, alone.coef_, atol=1e-8)
+        np.testing.assert_array_equal(clf.predict(X), alone.predict(isr.transform(X)))

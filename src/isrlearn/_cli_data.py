@@ -17,9 +17,9 @@ from rich.console import Console
 from isrlearn._cli_bench import Count, Flag, Seed, Several, Whole
 from isrlearn._cli_support import (
     UserError,
+    all_or_nothing,
     make_folder,
     may_write,
-    mistakes_of_the_user,
     say,
     watching,
 )
@@ -126,7 +126,7 @@ def compare(
     console = Console(stderr=as_json)
     with console.status("Loading ..."):
         from isrlearn.leaderboard import compare as run
-    with mistakes_of_the_user():
+    with all_or_nothing():
         rows = columns.read(data)
         rows.check_for_fit()
         _tell(rows.notes, quiet=as_json)
@@ -190,7 +190,7 @@ def fit(
     console = Console()
     with console.status("Loading ..."):
         from isrlearn.leaderboard import fit_data
-    with mistakes_of_the_user():
+    with all_or_nothing():
         rows = columns.read(data)
         _tell(rows.notes)
         with watching(console) as watch:
@@ -248,7 +248,7 @@ def predict(
     from isrlearn._files import write_whole
     from isrlearn.io import LinearModel, read_data
 
-    with mistakes_of_the_user():
+    with all_or_nothing():
         fitted = LinearModel.load(model)
         rows = read_data(data, schema=fitted.schema)
         _tell(rows.notes)
@@ -294,7 +294,7 @@ def diagnose(
     with console.status("Loading ..."):
         from isrlearn._files import write_whole
         from isrlearn.leaderboard import diagnose_data
-    with mistakes_of_the_user():
+    with all_or_nothing():
         rows = columns.read(data)
         _tell(rows.notes)
         with console.status("Testing ..."):

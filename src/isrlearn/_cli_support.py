@@ -36,6 +36,16 @@ def mistakes_of_the_user() -> Iterator[None]:
         raise UserError(str(error)) from error
 
 
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """As `mistakes_of_the_user`, for a command that writes at its end: Ctrl-C leaves nothing."""
+    try:
+        with mistakes_of_the_user():
+            yield
+    except KeyboardInterrupt:
+        raise Interrupted("nothing was written.") from None
+
+
 def may_write(path: Path, force: bool, *, option: str = "--out") -> Path:
     """Return `path` if writing it would destroy nothing that the user did not give up."""
     if path.exists() and not force:

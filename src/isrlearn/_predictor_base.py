@@ -13,8 +13,8 @@ from isrlearn._base import ISRTransformer, SubspaceAttributes, names_of_features
 from isrlearn._folding import fold
 from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
-from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import Rows, check_features, labelled_environments
+from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._validation import UNKNOWN, Rows, check_features
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.subspace import Subspace
 
@@ -171,6 +171,16 @@ def fit_head(head: Any, X: FloatArray, rows: Rows, weights: Float64Array | None)
     # These are ours, not metadata that the user sent: they go by name whatever is requested.
     with config_context(enable_metadata_routing=False):
         return head.fit(X, rows.y, **arguments)
+
+
+def labelled_environments(labels: LabelArray, codes: IntArray) -> LabelArray | None:
+    """Return the environment of each row as an object, None where unknown; None if all are."""
+    if len(labels) == 0:
+        return None
+    column = np.full(len(codes), None, dtype=object)
+    known = codes != UNKNOWN
+    column[known] = labels[codes[known]]
+    return column
 
 
 def takes_environments(head: Any) -> bool:

@@ -5,8 +5,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from isrlearn._predictor_base import labelled_environments
 from isrlearn._typing import IntArray, LabelArray
-from isrlearn._validation import encode_environments, encode_labels, labelled_environments
+from isrlearn._validation import encode_environments, encode_labels
 from isrlearn.metrics import group_scores
 
 WORST_GROUP: Final = "worst-group"

@@ -104,10 +104,16 @@ def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
         removals += [ISRMean(1, condition_on=[c]) for c in classes]
     if n_features <= FEW_COORDINATES:
         removals += [ISR(random_state=0), ISRMean("auto", random_state=0)]
-    logistic = {"group_weight": ["balanced", None], "head__C": strengths(STRENGTHS, labels)}
-    grid = [{"isr": removals, **logistic}]
+    logistic: dict[str, list[Any]] = {
+        "group_weight": ["balanced", None],
+        "head__C": strengths(STRENGTHS, labels),
+    }
+    grid: list[dict[str, list[Any]]] = [{"isr": removals, **logistic}]
     if few_classes:
-        robust = {"head": [GroupDRO()], "head__C": strengths(ROBUST_STRENGTHS, labels)}
+        robust: dict[str, list[Any]] = {
+            "head": [GroupDRO()],
+            "head__C": strengths(ROBUST_STRENGTHS, labels),
+        }
         grid.append({"isr": [ISRMean(1), ISRMean(2)], **robust})
     return [*grid, {"isr": [ISR(0)], **logistic}]
 

@@ -242,16 +242,6 @@ def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, Int
     return encode_labels(as_labels(environments, "environments", n_rows), "environments")
 
 
-def labelled_environments(labels: LabelArray, codes: IntArray) -> LabelArray | None:
-    """Return the environment of each row as an object, None where unknown; None if all are."""
-    if len(labels) == 0:
-        return None
-    column = np.full(len(codes), None, dtype=object)
-    known = codes != UNKNOWN
-    column[known] = labels[codes[known]]
-    return column
-
-
 def check_weights(
     sample_weight: Any, n_rows: int, *, may_be_zero: bool = False
 ) -> Float64Array | None:

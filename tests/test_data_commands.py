@@ -1,0 +1,253 @@
+"""``isrlearn compare``, ``fit``, ``predict`` and ``diagnose`` on a user's file."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from isrlearn.cli import main
+from isrlearn.exceptions import ModelFileError
+from isrlearn.io import LinearModel, Schema, read_data
+from isrlearn.leaderboard import fit_data
+
+COLUMNS = ["--label", "has disease", "--environment", "which hospital"]
+SOME = ["--methods", "erm", "group-reweighted", "isr", "--seeds", "1", "--jobs", "1"]
+
+
+def write_patients(path, random, n=240, *, hospitals=("north", "south", "east"), hostile=False):
+    """A csv with spaces in names, string labels, missing environments and a free text."""
+    sick = random.integers(0, 2, n)
+    place = random.integers(0, len(hospitals), n)
+    label = np.where(sick == 1, '<script>alert("yes")</script>' if hostile else "yes", "no")
+    rows = {
+        "body mass": 25 + 2 * sick + random.normal(size=n),
+        "heart rate": 70 + 3 * place + 2 * (2 * sick - 1) * (place - 1) + random.normal(size=n),
+        "blood, pressure": 120 + 5 * sick + 8 * random.normal(size=n),
+        "smoker": random.choice(["never", "daily"], n),
+        "remark of the nurse": [f"note {i}: was here" for i in range(n)],
+        "which hospital": [hospitals[i] if random.random() > 0.1 else "" for i in place],
+        "has disease": label,
+    }
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows)
+        writer.writerows(zip(*rows.values(), strict=True))
+    return path
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in arguments])
+    return end.value.code
+
+
+@pytest.fixture
+def patients(tmp_path, random, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_patients(tmp_path / "my patients.csv", random)
+
+
+@pytest.mark.parametrize("test", ["random", "leave-one-environment-out"])
+def test_compare_writes_a_table_a_page_and_json(patients, tmp_path, capsys, test):
+    assert run("compare", patients, *COLUMNS, *SOME, "--test", test, "--out", tmp_path / "o") == 0
+    shown = capsys.readouterr()
+    assert "remark of the nurse" in shown.err  # the column that is no feature is named
+    with (tmp_path / "o" / "table.csv").open(encoding="utf-8", newline="") as file:
+        records = list(csv.DictReader(file))
+    assert {r["method"] for r in records} == {"erm", "group-reweighted", "isr", "isr-head"}
+    found = json.loads((tmp_path / "o" / "result.json").read_text(encoding="utf-8"))
+    assert found["test"] == test
+    assert found["verdict"] in re.sub(r"\s+", " ", shown.out)
+    groups = [name for name in records[0] if name.startswith("accuracy ")]
+    assert len(groups) == 6
+    for record in records:
+        assert float(record["worst_group"]) == min(float(record[name]) for name in groups)
+        low, high = float(record["worst_group_low"]), float(record["worst_group_high"])
+        assert low <= high
+        assert "labels" in record["uses"]
+    page = (tmp_path / "o" / "page.html").read_text(encoding="utf-8")
+    assert "http" not in page
+    for part in ("<h2>Methods</h2>", "<h2>Groups</h2>", "ISR&#39;s head, nothing removed"):
+        assert part in page
+
+
+def test_compare_prints_json_alone_for_machines(patients, tmp_path, capsys):
+    assert run("compare", patients, *COLUMNS, *SOME, "--json", "--out", tmp_path / "o") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [m["method"] for m in found["methods"]]
+    assert found["methods"][0]["adjusted_average"] is not None
+
+
+def test_names_of_the_data_stay_text_in_the_page(tmp_path, random, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hospitals = ("<img src=x onerror=alert(1)>", "שלום", "x" * 300)
+    file = write_patients(tmp_path / "a.csv", random, hospitals=hospitals, hostile=True)
+    assert run("compare", file, *COLUMNS, *SOME) == 0
+    page = (tmp_path / "isrlearn-compare" / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;img src=x" in page
+
+
+def test_a_model_predicts_a_new_file_as_it_was_fitted(patients, tmp_path, random, capsys):
+    model = tmp_path / "model.safetensors"
+    assert run("fit", patients, *COLUMNS, "--out", model) == 0
+    assert "Chosen by worst-group" in capsys.readouterr().out
+    new = write_patients(tmp_path / "new.csv", random, n=40, hospitals=("elsewhere",))
+    assert run("predict", model, new, "--out", tmp_path / "p.csv") == 0
+    assert "Right:" in capsys.readouterr().out
+    with (tmp_path / "p.csv").open(encoding="utf-8", newline="") as file:
+        predicted = list(csv.DictReader(file))
+    assert len(predicted) == 40
+    loaded = LinearModel.load(model)
+    rows = read_data(new, schema=loaded.schema)
+    assert [p["prediction"] for p in predicted] == loaded.predict(rows.features).tolist()
+    shares = [[float(p[f"probability {c}"]) for c in ("no", "yes")] for p in predicted]
+    np.testing.assert_allclose(np.sum(shares, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(shares, loaded.predict_proba(rows.features), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_features", [3, 30])
+def test_the_model_is_the_chosen_pipeline_folded_into_one_map(tmp_path, random, n_features):
+    n, k = 400, 3
+    y, e = random.integers(0, k, n), random.integers(0, 2, n)
+    X = random.normal(size=(n, n_features)) * random.uniform(0.1, 50, n_features) + 1000
+    X[:, 0] += 20 * e * (y + 1)
+    split = random.permutation(np.repeat([0, 1, 2], [200, 100, 100]))
+    file = tmp_path / "a.npz"
+    np.savez(file, features=X, labels=y, environments=e, split=split)
+    data = read_data(file)
+    done = fit_data(data, pca=20)
+    from isrlearn.leaderboard._preparation import prepare
+
+    names = data.schema.feature_names
+    prepared = prepare(X[split == 0], names, pca=20).apply(X)
+    values = done.selection.estimator.decision_function(prepared)
+    np.testing.assert_allclose(done.model.decision_function(X), values, atol=1e-8)
+    expected = np.mean(done.model.predict(X[split == 2]) == y[split == 2])
+    assert done.test.average == pytest.approx(expected)
+    done.model.save(tmp_path / "m.safetensors")
+    again = LinearModel.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.decision_function(X), done.model.decision_function(X))
+    assert again.made == done.model.made
+    assert again.schema == done.model.schema
+
+
+def test_missing_values_are_filled_by_the_training_median_or_refused(tmp_path, random, capsys):
+    file = write_patients(tmp_path / "a.csv", random)
+    text = file.read_text(encoding="utf-8").splitlines()
+    fields = text[5].split(",")
+    text[5] = ",".join(["", *fields[1:]])
+    file.write_text("\n".join(text), encoding="utf-8")
+    out = tmp_path / "m.safetensors"
+    assert run("fit", file, *COLUMNS, "--out", out) == 2
+    assert "body mass" in capsys.readouterr().err
+    assert not out.exists()
+    assert run("fit", file, *COLUMNS, "--impute", "median", "--out", out) == 0
+    assert run("predict", out, file, "--out", tmp_path / "p.csv") == 0
+
+
+def test_diagnose_names_features_and_writes_a_page(patients, tmp_path, capsys):
+    assert run("diagnose", patients, *COLUMNS, "--out", tmp_path / "d.html") == 0
+    shown = capsys.readouterr().out
+    assert "heart rate" in shown
+    assert "environments" in shown
+    assert "heart rate" in (tmp_path / "d.html").read_text(encoding="utf-8")
+
+
+def test_mistakes_are_one_line_and_leave_nothing(patients, tmp_path, capsys):
+    out = tmp_path / "o"
+    wrong = [
+        (["compare", patients, "--label", "disease", *COLUMNS[2:], "--out", out], "has disease"),
+        (["compare", "nowhere.csv", *COLUMNS, "--out", out], "nowhere.csv"),
+        (["compare", patients, *COLUMNS, "--methods", "magic", "--out", out], "group-dro"),
+        (["compare", patients, *COLUMNS, "--test", "split", "--out", out], "no split"),
+        (["compare", patients, *COLUMNS, "--rule", "best", "--out", out], "best"),
+        (["fit", patients, *COLUMNS, "--out", tmp_path / "m.pkl"], ".safetensors"),
+        (["fit", patients, *COLUMNS[:2], "--out", tmp_path / "m.safetensors"], "environment"),
+        (["predict", patients, patients, "--out", tmp_path / "p.csv"], "not a model"),
+        (["predict", "none.safetensors", patients, "--out", tmp_path / "p.csv"], "not there"),
+        (["diagnose", patients, *COLUMNS[:2]], "environment"),
+    ]
+    for arguments, hint in wrong:
+        assert run(*arguments) == 2
+        message = capsys.readouterr().err
+        lines = [text for text in message.splitlines() if not text.startswith("note:")]
+        assert len(lines) == 1
+        assert hint in lines[0]
+    assert not out.exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [patients.name]
+
+
+def test_nothing_is_overwritten_without_force(patients, tmp_path, capsys):
+    (tmp_path / "m.safetensors").write_text("mine")
+    assert run("fit", patients, *COLUMNS, "--out", tmp_path / "m.safetensors") == 2
+    assert "--force" in capsys.readouterr().err
+    assert (tmp_path / "m.safetensors").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interrupted_comparison_leaves_nothing(patients, tmp_path):
+    command = [sys.executable, "-m", "isrlearn", "compare", str(patients), *COLUMNS]
+    process = subprocess.Popen(
+        [*command, "--seeds", "50", "--jobs", "1", "--out", "o"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    begun = process.stderr.readline()
+    while "Comparing" not in begun:
+        begun = process.stderr.readline()
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in message
+    assert not (tmp_path / "o").exists()
+
+
+def small_model():
+    schema = Schema.of_array(2, "labels", ("environments",))
+    return LinearModel(np.eye(3, 2), np.zeros(3), np.zeros(2), np.array(["a", "b", "c"]), schema)
+
+
+def test_damaged_models_are_refused(tmp_path, random):
+    path = tmp_path / "m.safetensors"
+    small_model().save(path)
+    data = path.read_bytes()
+    for broken in (b"", data[: len(data) // 2], b"\x80\x04pickle", data[:8] + b"x" + data[9:]):
+        path.write_bytes(broken)
+        with pytest.raises(ModelFileError, match=re.escape(str(path))):
+            LinearModel.load(path)
+    path.write_bytes(data.replace(b'\\"protocol\\": 1', b'\\"protocol\\": 9'))
+    with pytest.raises(ModelFileError, match="protocol 9"):
+        LinearModel.load(path)
+    path.write_bytes(data.replace(b'[\\"a\\", \\"b\\", \\"c\\"]', b'[\\"a\\", \\"b\\"]      '))
+    with pytest.raises(ModelFileError):
+        LinearModel.load(path)
+
+
+def test_a_model_names_what_it_cannot_predict():
+    model = LinearModel(
+        np.eye(2)[:1],
+        np.zeros(1),
+        np.array([np.nan, 0.0]),
+        np.array([0, 1]),
+        Schema.of_array(2, "labels", ("environments",)),
+    )
+    with pytest.raises(ValueError, match="x0"):
+        model.predict(np.array([[np.nan, 1.0]]))
+    np.testing.assert_array_equal(model.predict(np.array([[1.0, np.nan]])), [1])
+    with pytest.raises(ValueError, match="2 features"):
+        model.predict(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="weight has shape"):
+        LinearModel(np.eye(2), np.zeros(1), np.zeros(2), np.array([0, 1]), model.schema)
