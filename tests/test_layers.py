@@ -9,7 +9,7 @@ import isrlearn
 
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
-    ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins"],
+    ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers"],
     ["_validation", "_blocks"],
     ["moments"],
     ["_comparison", "_spectra", "_rank", "_conditioning", "_parts"],

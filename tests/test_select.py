@@ -37,7 +37,9 @@ def plain(C, X, y):
 
 
 PLAIN = {
-    "estimator": ISRClassifier(ISR(0), LogisticRegression(tol=1e-8, max_iter=10_000)),
+    "estimator": ISRClassifier(
+        ISR(0), LogisticRegression(tol=1e-8, max_iter=10_000), group_weight=None
+    ),
     "grid": {"head__C": STRENGTHS},
 }
 
@@ -162,9 +164,9 @@ def test_moments_are_added_up_once_for_all_settings(random, monkeypatch):
     calls = []
     original = CellMoments.from_checked
 
-    def count(*arguments):
+    def count(*arguments, **options):
         calls.append(arguments)
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(CellMoments, "from_checked", count)
     grid = {"isr": [ISRMean(1), ISRMean(2), ISR(1), ISR(0)], "head__C": STRENGTHS}

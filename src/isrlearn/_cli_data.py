@@ -25,6 +25,7 @@ from isrlearn._cli_support import (
 )
 
 WIDE = 118
+MOST_JOBS = 8  # more would wait for the slowest method
 Rule = Literal["worst-group", "average", "leave-one-environment-out"]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
 
@@ -113,7 +114,7 @@ def compare(
     seeds
         How often what is drawn at random is drawn.
     jobs
-        Processes; all cores if left out.
+        Processes; all cores, at most 8, if left out.
     out
         Folder for the table and the page; it is created.
     as_json
@@ -129,7 +130,8 @@ def compare(
     with all_or_nothing():
         rows = columns.read(data)
         rows.check_for_fit()
-        _tell(rows.notes, quiet=as_json)
+        notes = [*rows.notes, *_unused_split(rows, test)]
+        _tell(notes, quiet=as_json)
         with watching(console) as watch:
             result = run(
                 rows.features,
@@ -144,10 +146,10 @@ def compare(
                 feature_names=rows.schema.feature_names,
                 with_units=rows.schema.kind == "table",
                 n_seeds=seeds,
-                n_jobs=jobs or os.cpu_count() or 1,
+                n_jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS),
                 watch=watch,
             )
-        _write(result, out, data, rows.notes)
+        _write(result, out, data, notes)
     if as_json:
         say(json.dumps(result.to_dict(), indent=1))
         return
@@ -306,6 +308,12 @@ def diagnose(
             html = f"<!doctype html><meta charset='utf-8'>{found._repr_html_()}"
             write_whole(out, lambda path: path.write_text(html, encoding="utf-8"))
             say(f"Diagnosis: {out.resolve()}")
+
+
+def _unused_split(rows: Any, test: str | None) -> list[str]:
+    if rows.split is None or test in (None, "split"):
+        return []
+    return [f"the split of the file is not used, since the test is {test}."]
 
 
 def _tell(notes: Sequence[str], *, quiet: bool = False) -> None:

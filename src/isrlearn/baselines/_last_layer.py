@@ -57,6 +57,7 @@ class LastLayerRival(LinearRival):
         if self._needs_environments():
             codes = compared_environments(rows, environments is not None, type(self).__name__)
             rows = replace(rows, environment_codes=codes)
+        self._dtype = rows.X.dtype
         if self._doubles:
             rows = replace(rows, X=rows.X.astype(np.float64))
         self.coef_, self.intercept_ = self._solve(rows)
@@ -108,7 +109,9 @@ class WeightedRival(LastLayerRival):
             raise ValueError(f"weight={self.weight!r} must be one of {WEIGHTS}.")
 
     def _head(self, rows: Rows) -> Head:
-        return logistic_head(rows, self.C, row_weights(rows, self.weight), self._start)
+        weights = row_weights(rows, self.weight)
+        rows = replace(rows, X=rows.X.astype(self._dtype, copy=False))
+        return logistic_head(rows, self.C, weights, self._start)
 
 
 def row_weights(rows: Rows, weight: str | None) -> Float64Array | None:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from isrlearn import baselines
 from isrlearn._plugins import load_named
 from isrlearn._predictors import ISRClassifier
-from isrlearn._select import ROBUST_STRENGTHS, STRENGTHS, isr_grid, strengths
+from isrlearn._select import FEW_CLASSES, ROBUST_STRENGTHS, STRENGTHS, isr_grid, strengths
 
 ISR_KEY: Final = "isr"
 SAME_HEAD: Final = "isr-head"
@@ -75,12 +77,16 @@ def _probes() -> list[Method]:
     def robust(seed: int) -> Any:
         return baselines.GroupDRO()
 
+    def robust_grid(labels: Any, n_features: int) -> Any:
+        few = len(np.unique(labels)) <= FEW_CLASSES  # with more, each fit takes seconds
+        return {"C": strengths(ROBUST_STRENGTHS if few else ROBUST_STRENGTHS[-1:], labels)}
+
     return [
         Method("erm", "ERM", probe(None), _PROBE, LABELS),
         Method("class-reweighted", "Class-reweighted", probe("class"), _PROBE, LABELS),
         Method("group-reweighted", "Group-reweighted", probe("group"), _PROBE),
         Method("subsampled", "Group subsampling", subsampling, _PROBE, draws=True),
-        Method("group-dro", "GroupDRO", robust, _tried(C=ROBUST_STRENGTHS)),
+        Method("group-dro", "GroupDRO", robust, robust_grid),
         Method("dfr", "DFR", retraining, sparse, rows=VALIDATION, draws=True),
     ]
 

@@ -1,5 +1,6 @@
 """Fit every method in every round: choose on what the rule looks at, predict the test rows."""
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
 from isrlearn._select import Selection, select
 from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._workers import obey
 from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD, VALIDATION, Method
 from isrlearn.leaderboard._splits import Round
 
@@ -173,7 +175,8 @@ def run_tasks(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, list[Outco
         yield from ((task, task.run()) for task in tasks)
         return
     with Parallel(n_jobs=n_jobs, return_as="generator_unordered") as parallel:
-        places = parallel(delayed(_run)(place, task) for place, task in enumerate(tasks))
+        runner = os.getpid()
+        places = parallel(delayed(_run)(runner, place, t) for place, t in enumerate(tasks))
         yield from ((tasks[place], found) for place, found in places)
 
 
@@ -183,7 +186,8 @@ def _seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - begin
 
 
-def _run(place: int, task: Task) -> tuple[int, list[Outcome | Failure]]:
+def _run(runner: int, place: int, task: Task) -> tuple[int, list[Outcome | Failure]]:
+    obey(runner)
     return place, task.run()
 
 
