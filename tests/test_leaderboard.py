@@ -256,7 +256,7 @@ def test_the_watcher_sees_every_task(random):
 
 def refused(X, y, **options):
     with pytest.raises(ValueError) as error:
-        compare(X, y, n_draws=20, n_seeds=1, **{"methods": ["erm"], **options})
+        compare(X, y, **{"methods": ["erm"], "n_draws": 20, "n_seeds": 1, **options})
     return str(error.value)
 
 

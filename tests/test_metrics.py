@@ -14,6 +14,7 @@ from isrlearn.metrics import (
     average_accuracy,
     environment_accuracies,
     group_scores,
+    overlapping_group_scores,
     worst_group_accuracy,
 )
 
@@ -129,3 +130,29 @@ def test_a_continuous_target_has_no_groups(random):
     y = random.normal(size=20)
     with pytest.raises(ValueError, match="y_true is continuous.*errors in each environment"):
         group_scores(y, y, environments=np.repeat([0, 1], 10))
+
+
+def test_attributes_may_overlap_and_be_unknown_apart(random):
+    n = 300
+    y, predicted = random.integers(0, 3, n), random.integers(0, 3, n)
+    attributes = {
+        "sex": random.choice(["f", "m"], n).astype(object),
+        "site": random.integers(0, 4, n).astype(object),
+    }
+    for values in attributes.values():
+        values[random.random(n) < 0.2] = None
+    scores = overlapping_group_scores(y, predicted, environments=attributes)
+    expected = []
+    for name, values in attributes.items():
+        cells = {(c, v) for c, v in zip(y, values, strict=True) if v is not None}
+        by_hand = [np.mean(predicted[(y == c) & (values == v)] == c) for c, v in cells]
+        assert scores[name].worst == pytest.approx(min(by_hand))
+        expected += by_hand
+    found = worst_group_accuracy(y, predicted, environments=attributes)
+    assert found == pytest.approx(min(expected))
+
+
+def test_attributes_need_names():
+    for wrong in ({}, [["a", "b"]], "ab"):
+        with pytest.raises(TypeError, match="mapping of names"):
+            overlapping_group_scores([0, 1], [0, 1], environments=wrong)

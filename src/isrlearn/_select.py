@@ -202,8 +202,8 @@ def select(
     >>> X, y, species = load_penguins()
     >>> grid = {"isr": [ISRMean(0), ISRMean(1)], "group_weight": ["balanced"]}
     >>> found = select(X, y, environments=species, grid=grid, rule="leave-one-environment-out")
-    >>> found.scores.shape, found.estimator.n_spurious_
-    ((2, 3), 1)
+    >>> found.scores.shape, sorted(found.setting)
+    ((2, 3), ['group_weight', 'isr'])
     """
     check_rule(rule)
     check_number("share", share, 0.01, 0.99)

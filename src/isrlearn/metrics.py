@@ -7,7 +7,7 @@ meanings in this field; both are here, under different names:
 * `adjusted_average_accuracy`: group accuracies weighted by the sizes of the *training* groups.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ __all__ = [
     "average_accuracy",
     "environment_accuracies",
     "group_scores",
+    "overlapping_group_scores",
     "worst_group_accuracy",
 ]
 
@@ -170,6 +171,43 @@ def group_scores(
     )
 
 
+def overlapping_group_scores(
+    y_true: Any, y_pred: Any, *, environments: Mapping[str, Any], sample_weight: Any = None
+) -> dict[str, GroupScores]:
+    """Score predictions by several attributes, one after the other: groups may overlap.
+
+    A row is in one group of each attribute. To look at their combinations instead, cross them into
+    one attribute.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight : array-like of shape (n,)
+        As in `group_scores`.
+    environments : mapping of str to array-like of shape (n,)
+        Attributes by name; a row may be unknown in some of them.
+
+    Returns
+    -------
+    dict of str to GroupScores
+
+    Examples
+    --------
+    >>> attributes = {"sex": ["f", "f", "m", "m"], "age": ["old", "young", "old", "young"]}
+    >>> scores = overlapping_group_scores([1, 1, 1, 1], [1, 0, 1, 1], environments=attributes)
+    >>> {name: found.worst for name, found in scores.items()}
+    {'sex': 0.5, 'age': 0.5}
+    """
+    if not isinstance(environments, Mapping) or len(environments) == 0:
+        raise TypeError(
+            f"environments={environments!r} must be a mapping of names to attributes, with at "
+            "least one: for one attribute alone use group_scores."
+        )
+    return {
+        name: group_scores(y_true, y_pred, environments=values, sample_weight=sample_weight)
+        for name, values in environments.items()
+    }
+
+
 def worst_group_accuracy(
     y_true: Any, y_pred: Any, *, environments: Any, sample_weight: Any = None
 ) -> float:
@@ -177,16 +215,21 @@ def worst_group_accuracy(
 
     Parameters
     ----------
-    y_true, y_pred, environments, sample_weight : array-like of shape (n,)
+    y_true, y_pred, sample_weight : array-like of shape (n,)
         As in `group_scores`.
+    environments : array-like of shape (n,), or mapping of str to such
+        As in `group_scores`, or several attributes as in `overlapping_group_scores`.
 
     Examples
     --------
     >>> worst_group_accuracy([0, 0, 1, 1], [0, 1, 1, 1], environments=[0, 1, 0, 1])
     0.0
     """
-    scores = group_scores(y_true, y_pred, environments=environments, sample_weight=sample_weight)
-    return scores.worst
+    several = environments if isinstance(environments, Mapping) else {"": environments}
+    scores = overlapping_group_scores(
+        y_true, y_pred, environments=several, sample_weight=sample_weight
+    )
+    return min(found.worst for found in scores.values())
 
 
 def average_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
