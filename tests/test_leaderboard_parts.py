@@ -119,7 +119,6 @@ def test_few_features_of_many_rows_are_whitened_unless_told_not_to(random):
     assert prepare(X[:60], NAMES[:6]).matrix.ndim == 2
 
 
-@pytest.mark.xfail(strict=True, reason="rounding of the mean is taken for spread")
 @pytest.mark.parametrize("whiten", [False, True])
 def test_a_feature_that_is_constant_in_training_does_not_count_elsewhere(random, whiten):
     for n in (20, 50, 100, 203, 600):

@@ -39,6 +39,8 @@ def settings_of(grid: Any) -> list[dict[str, Any]]:
     {'C': 1, 'weight': 'group'}
     """
     grids = [grid] if isinstance(grid, Mapping) else list(grid)
+    if not grids:
+        raise ValueError("grid is an empty list: give a dict of lists, or several such dicts.")
     for part in grids:
         if not isinstance(part, Mapping):
             raise TypeError(f"grid has {part!r}: give a dict of lists, or a list of such dicts.")

@@ -110,7 +110,8 @@ def _worst_group(y: LabelArray, predicted: LabelArray, environments: Any) -> Sco
             f"known: use the rule {AVERAGE!r}."
         )
     scores = group_scores(y, predicted, environments=environments)
-    large = scores.sizes >= min(FEWEST_ROWS, scores.sizes.max())
+    fewest = FEWEST_ROWS if scores.sizes.max() >= FEWEST_ROWS else 1
+    large = scores.sizes >= fewest
     accuracies = np.where(large, scores.accuracies, np.inf)
     worst = int(np.argmin(accuracies))
     return Score(float(accuracies.flat[worst]), 1 / float(scores.sizes.flat[worst]))

@@ -8,9 +8,10 @@ import numpy as np
 
 from isrlearn._numbers import check_number
 from isrlearn._rules import WORST_GROUP, check_rule, known
-from isrlearn._typing import FloatArray, LabelArray
+from isrlearn._typing import FloatArray, IntArray, LabelArray
+from isrlearn._validation import MISSING_LABELS, UNKNOWN, encode_labels
 from isrlearn.leaderboard._bootstrap import DRAWS
-from isrlearn.leaderboard._entries import entries_of
+from isrlearn.leaderboard._entries import complete, entries_of
 from isrlearn.leaderboard._methods import Method, chosen_methods
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._result import Comparison
@@ -96,10 +97,9 @@ def compare(
     check_number("n_jobs", n_jobs, 1, whole=True)
     check_rule(rule)
     chosen = chosen_methods(methods)
-    X, y = _checked(X, y)
+    X, y, split = _checked(X, y, split)
     environments = known(environments, len(y))
     test = test or default_test(split)
-    split = None if split is None else np.asarray(split)
     parts = rounds(y, environments, split, test, n_seeds, rule)
     names = tuple(feature_names or (f"x{j}" for j in range(X.shape[1])))
     prepared = {
@@ -108,6 +108,10 @@ def compare(
     }
     tasks = _tasks(chosen, parts, prepared, rule, X, y, environments)
     outcomes, failures = _collected(tasks, parts, n_jobs, watch)
+    if not complete(outcomes, len(parts)):
+        raise ValueError(
+            f"no method can be fitted in all of {len(parts)} rounds: {failures[0].reason}"
+        )
     entries, groups = entries_of(outcomes, chosen, parts, rule, y, environments, n_draws)
     sizes = {name: round(np.mean([len(getattr(part, name)) for part in parts])) for name in _PARTS}
     words = next(iter(prepared.values())).words
@@ -119,16 +123,22 @@ def compare(
 _PARTS = ("training", "validation", "test")
 
 
-def _checked(X: Any, y: Any) -> tuple[FloatArray, LabelArray]:
-    X, y = np.asarray(X), np.asarray(y)
-    if X.ndim != 2 or y.shape != (len(X),):
+def _checked(X: Any, y: Any, split: Any) -> tuple[FloatArray, LabelArray, IntArray | None]:
+    X, split = np.asarray(X), None if split is None else np.asarray(split)
+    if X.ndim != 2 or np.shape(y) != (len(X),):
         raise ValueError(
-            f"X has shape {X.shape} and y {y.shape}: give rows of features and one label per row."
+            f"X has shape {X.shape} and y {np.shape(y)}: give rows of features and one label per "
+            "row."
         )
+    if split is not None and split.shape != (len(X),):
+        raise ValueError(f"split has shape {split.shape}, but there are {len(X)} rows: give one.")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     if np.isinf(X).any():
         raise ValueError("X contains infinity: replace these values.")
-    return X, y
+    classes, codes = encode_labels(y, "y")
+    if np.any(codes == UNKNOWN):
+        raise ValueError(MISSING_LABELS)
+    return X, classes[codes], split
 
 
 def _tasks(

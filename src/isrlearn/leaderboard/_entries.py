@@ -52,9 +52,9 @@ def entries_of(
         Groups of the test rows.
     """
     names, codes = _tested_groups(parts, y, environments)
-    complete = _complete(outcomes, len(parts))
+    keys = complete(outcomes, len(parts))
     seeds = sorted({part.seed for part in parts})
-    columns = [(key, seed) for key in complete for seed in seeds]
+    columns = [(key, seed) for key in keys for seed in seeds]
     right, tested = _right(outcomes, columns, y)
     once = np.ones((1, int((codes >= 0).sum())))
     there = codes >= 0
@@ -64,7 +64,7 @@ def entries_of(
         columns, right, tested, exact, draws, _training_shares(parts, y, names, environments)
     )
     titles = _titles(methods, rule)
-    entries = [_entry(key, titles[key], scored, outcomes, names) for key in complete]
+    entries = [_entry(key, titles[key], scored, outcomes, names) for key in keys]
     entries.sort(key=lambda entry: -entry.worst_group.value)
     return tuple(entries), tuple(names)
 
@@ -160,11 +160,16 @@ def _tested_groups(
         ever[part.test] = True
     codes = np.full(len(y), -1, dtype=np.intp)
     found, codes[ever] = groups_of(y[ever], environments[ever])
+    if not found:
+        raise ValueError(
+            "no test row has a known environment, so there is no group to score: fill in the "
+            "environments of test rows, or test otherwise."
+        )
     sizes = np.bincount(codes[codes >= 0], minlength=len(found))
     return [Group(*g, int(n)) for g, n in zip(found, sizes, strict=True)], codes
 
 
-def _complete(outcomes: list[Outcome], n_rounds: int) -> list[str]:
+def complete(outcomes: list[Outcome], n_rounds: int) -> list[str]:
     """Return the methods that have an outcome in every round."""
     counts: dict[str, int] = {}
     for outcome in outcomes:

@@ -135,6 +135,8 @@ def chosen_methods(keys: Sequence[str] | None) -> list[Method]:
     known = known_methods()
     if keys is None:
         return list(known.values())
+    if len(keys) == 0:
+        raise ValueError(f"methods is an empty list: choose from {', '.join(known)}.")
     return [_own(key) if ":" in key else _named(key, known) for key in dict.fromkeys(keys)]
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.decomposition import PCA
 
-from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, whitening
+from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, feature_scales, whitening
 from isrlearn._numbers import check_number
 from isrlearn._typing import Float64Array, FloatArray
 
@@ -113,9 +113,10 @@ def prepare(
     few = X.shape[1] <= pca
     scales = np.ones(X.shape[1])
     if few or with_units:
-        spread = filled.std(axis=0)
-        usable = spread > np.finfo(X.dtype).eps * np.abs(filled).max(axis=0)
-        scales = np.divide(1.0, spread, out=np.zeros_like(spread), where=usable)
+        rounding = np.finfo(X.dtype).eps * np.abs(filled).max(axis=0)
+        spread, constant = feature_scales(filled.var(axis=0), rounding)
+        constant |= np.ptp(filled, axis=0) == 0  # whatever the rounding of their mean
+        scales = np.where(constant, 0.0, 1 / spread)
         words.append("features divided by their standard deviation")
     scaled = (filled - centre) * scales
     if few and not (whiten and _can_be_whitened(X)):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.exceptions import NotFittedError
 
 from isrlearn._folding import fold
 from isrlearn._predictors import ISRClassifier
@@ -194,5 +195,5 @@ def _run(runner: int, place: int, task: Task) -> tuple[int, list[Outcome | Failu
 def _folded(model: Any) -> tuple[Float64Array | None, Float64Array | None]:
     try:
         return fold(model)
-    except TypeError:  # a method of the user's that is not linear
+    except (TypeError, NotFittedError):  # a method of the user's that is not linear
         return None, None
