@@ -93,7 +93,7 @@ def _along(
     X, y, environments = rows
     begin = None
     for place in sorted(settings, key=lambda p: settings[p].get("C", 0.0)):
-        model = clone(estimator).set_params(**_fresh(settings[place]))
+        model = clone(estimator).set_params(**fresh(settings[place]))
         if isinstance(model, LastLayerRival):
             model._start = begin
         try:
@@ -132,14 +132,14 @@ class _ShareISR:
                 yield from self._heads(X, X_new, {place: settings[place] for place in places})
 
     def _model(self, setting: Setting) -> ISRClassifier:
-        model: ISRClassifier = clone(self.estimator).set_params(**_fresh(setting))
+        model: ISRClassifier = clone(self.estimator).set_params(**fresh(setting))
         model._check_parts()
         model.n_features_in_ = self.rows.X.shape[1]
         return model
 
     def _removal(self, model: ISRClassifier) -> ISRTransformer:
-        fresh = model._fresh_isr()
-        return fresh._fit_rows(self.rows, self.environments_given, self.moments)
+        isr = model._fresh_isr()
+        return isr._fit_rows(self.rows, self.environments_given, self.moments)
 
     def _heads(
         self, X: FloatArray, X_new: FloatArray, settings: dict[int, Setting]
@@ -177,6 +177,6 @@ def _alike(settings: Sequence[Setting], counts: Any) -> list[list[int]]:
     return list(groups.values())
 
 
-def _fresh(setting: Setting) -> dict[str, Any]:
+def fresh(setting: Setting) -> dict[str, Any]:
     """Return a setting whose estimators are not those of the grid, which stay as they are."""
     return {name: clone(v) if hasattr(v, "get_params") else v for name, v in setting.items()}

@@ -10,12 +10,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from isrlearn._frame import FEW_COORDINATES
-from isrlearn._grid import predictions_of, settings_of
+from isrlearn._grid import fresh, predictions_of, settings_of
 from isrlearn._numbers import check_number
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
     LEAVE_ONE_OUT,
-    RULES,
     WORST_GROUP,
     Fold,
     Score,
@@ -214,7 +213,7 @@ def select(
     scores, reasons = _scores(estimator, settings, table, folds, scorer(rule), watch)
     best = _first_of_the_best(scores, reasons)
     fitted = table.training if validation is not None else np.arange(len(table.y))
-    model = clone(estimator).set_params(**_cloned(settings[best]))
+    model = clone(estimator).set_params(**fresh(settings[best]))
     begin = time.perf_counter()
     model.fit(*table.take(fitted)[:2], environments=table.environments[fitted])
     seconds = time.perf_counter() - begin
@@ -292,13 +291,3 @@ def _first_of_the_best(scores: list[list[Score]], reasons: dict[int, str]) -> in
     best = int(np.nanargmax(means))
     one_row = np.mean([score.one_row for score in scores[best]]) / len(scores[best])
     return int(np.flatnonzero(means >= means[best] - one_row - ROUNDING)[0])
-
-
-def _cloned(setting: dict[str, Any]) -> dict[str, Any]:
-    return {name: clone(v) if hasattr(v, "get_params") else v for name, v in setting.items()}
-
-
-def rule_in_words(rule: str) -> str:
-    """Return what a rule looks at."""
-    check_rule(rule)
-    return RULES[rule]
