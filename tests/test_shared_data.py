@@ -1,7 +1,6 @@
 """Readers against data that were prepared by others; skipped where they are not there."""
 
 import importlib.util
-from collections import Counter
 from pathlib import Path
 
 import numpy as np

@@ -25,6 +25,7 @@ from isrlearn._cli_support import (
 )
 
 WIDE = 118
+MANY_CLASSES = 20
 MOST_JOBS = 8  # more would wait for the slowest method
 Rule = Literal["worst-group", "average", "leave-one-environment-out"]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
@@ -122,6 +123,7 @@ def compare(
     force
         Overwrite what is there.
     """
+    _must_exist(data)
     for name in ("table.csv", "result.json", "page.html"):
         may_write(out / name, force)
     console = Console(stderr=as_json)
@@ -130,7 +132,7 @@ def compare(
     with all_or_nothing():
         rows = columns.read(data)
         rows.check_for_fit()
-        notes = [*rows.notes, *_unused_split(rows, test)]
+        notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test)]
         _tell(notes, quiet=as_json)
         with watching(console) as watch:
             result = run(
@@ -186,6 +188,7 @@ def fit(
     force
         Overwrite what is there.
     """
+    _must_exist(data)
     if out.suffix != ".safetensors":
         raise UserError(f"--out {out} must end in .safetensors.")
     may_write(out, force)
@@ -206,8 +209,7 @@ def fit(
         make_folder(out.parent)
         done.model.save(out)
     made = done.model.made
-    chosen = ", ".join(f"{k}={v}" for k, v in made["setting"].items())
-    say(f"Chosen by {rule}: {chosen} (score {done.selection.score:.3f}).")
+    say(f"Chosen by {rule}: {made['setting']} (accuracy by that rule {made['score']:.3f}).")
     say(f"Directions removed: {made['n_spurious']}. Features: {made['prepared']}.")
     if done.test is not None:
         label, environment = done.test.worst_group
@@ -247,6 +249,9 @@ def predict(
     if out.suffix != ".csv":
         raise UserError(f"--out {out} must end in .csv.")
     may_write(out, force)
+    _must_exist(data)
+    if model.suffix != ".safetensors":
+        raise UserError(f"{model} is not a model: first the model, then the file of rows.")
     from isrlearn._files import write_whole
     from isrlearn.io import LinearModel, read_data
 
@@ -290,7 +295,10 @@ def diagnose(
     force
         Overwrite what is there.
     """
+    _must_exist(data)
     if out is not None:
+        if out.suffix != ".html":
+            raise UserError(f"--out {out} must end in .html.")
         may_write(out, force)
     console = Console()
     with console.status("Loading ..."):
@@ -308,6 +316,19 @@ def diagnose(
             html = f"<!doctype html><meta charset='utf-8'>{found._repr_html_()}"
             write_whole(out, lambda path: path.write_text(html, encoding="utf-8"))
             say(f"Diagnosis: {out.resolve()}")
+
+
+def _must_exist(data: Path) -> None:
+    """Refuse a path that is not there before anything heavy is imported."""
+    if not data.exists():
+        raise UserError(f"{data} does not exist: check the path.")
+
+
+def _many_classes(rows: Any) -> list[str]:
+    n_classes = len(set(rows.labels.tolist()))
+    if n_classes <= MANY_CLASSES:
+        return []
+    return [f"the label has {n_classes} values, and each is taken for a class: is it one?"]
 
 
 def _unused_split(rows: Any, test: str | None) -> list[str]:
@@ -352,8 +373,8 @@ def _show(result: Any) -> None:
     console.print(table)
     say("Average: plain over test rows. Training mix: groups weighted by their sizes in training.")
     say("Intervals: 95 %, bootstrap over test rows. ISR minus this: worst groups, same rows.")
-    for failure in result.failures:
-        say(f"Not fitted: {failure.key} ({failure.name}): {failure.reason}")
+    for key, reason in result.failed().items():
+        say(f"Not fitted: {key}: {reason}")
     say(result.verdict)
 
 

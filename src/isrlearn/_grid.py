@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
-from isrlearn._predictor_base import fit_head
+from isrlearn._predictor_base import fit_head, takes_environments
 from isrlearn._predictors import ISRClassifier
 from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows
@@ -97,11 +97,18 @@ def _along(
         if isinstance(model, LastLayerRival):
             model._start = begin
         try:
-            yield place, model.fit(X, y, environments=environments).predict(X_new)
+            yield place, fit_with(model, X, y, environments).predict(X_new)
         except ValueError as error:
             yield place, error
             continue
         begin = (model.coef_, model.intercept_) if isinstance(model, LastLayerRival) else None
+
+
+def fit_with(model: Any, X: Any, y: Any, environments: Any) -> Any:
+    """Fit a model with environments, or without if its `fit` takes none."""
+    if takes_environments(model):
+        return model.fit(X, y, environments=environments)
+    return model.fit(X, y)
 
 
 class _ShareISR:

@@ -1,7 +1,7 @@
 """Choose hyper-parameters by a named rule, without a look at the test rows."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
-from isrlearn._grid import fresh, predictions_of, settings_of
+from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
 from isrlearn._numbers import check_number
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
@@ -73,7 +74,30 @@ class Selection:
     seconds: float
 
     def __repr__(self) -> str:
-        return f"Selection({self.setting}, {self.rule}: {self.score:.3f})"
+        return f"Selection({in_words(self.setting)}; {self.rule}: {self.score:.3f})"
+
+
+def in_words(setting: Mapping[str, Any]) -> str:
+    """Return a setting as a line.
+
+    Parameters
+    ----------
+    setting : mapping of str to object
+        Parameters.
+
+    Examples
+    --------
+    >>> in_words({"isr": ISRMean(1), "head__C": 0.1})
+    'isr=ISRMean(1), C=0.1'
+    """
+    words = []
+    for name, value in setting.items():
+        text = str(value)
+        if isinstance(value, ISRTransformer):
+            given = "" if value.condition_on is None else f", condition_on={value.condition_on}"
+            text = f"{type(value).__name__}({value.n_spurious!r}{given})"
+        words.append(f"{name.removeprefix('head__')}={text}")
+    return ", ".join(words)
 
 
 def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
@@ -174,7 +198,7 @@ def select(
     environments : array-like of shape (n,)
         Environments; None, NaN or NA where unknown.
     estimator : estimator, default=None
-        Its ``fit`` takes environments; None is `ISRClassifier`.
+        Its ``fit`` gets environments if it takes them; None is `ISRClassifier`.
     grid : dict of lists, or list of such dicts, default=None
         Values to try; the first are preferred. None tries what `isr_grid` lists.
     rule : {"worst-group", "average", "leave-one-environment-out"}, default="worst-group"
@@ -215,7 +239,7 @@ def select(
     fitted = table.training if validation is not None else np.arange(len(table.y))
     model = clone(estimator).set_params(**fresh(settings[best]))
     begin = time.perf_counter()
-    model.fit(*table.take(fitted)[:2], environments=table.environments[fitted])
+    fit_with(model, *table.take(fitted))
     seconds = time.perf_counter() - begin
     values = np.array([[score.value for score in row] for row in scores])
     return Selection(

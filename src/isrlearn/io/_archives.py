@@ -62,7 +62,9 @@ class Archive:
         """The features, (n, d), float32 or float64; NaN where a value is missing."""
         if FEATURES not in self.names:
             hint = nearest(FEATURES, self.names, self.part) if self.names else "it is empty."
-            raise DataError(f"{self.path} has no array 'features': {hint}")
+            raise DataError(
+                f"{self.path} has no array 'features', which must have that name: {hint}"
+            )
         features = self._numbers(np.asarray(self.load(FEATURES)))
         self._refuse_infinite(features)
         return features

@@ -14,6 +14,7 @@ from isrlearn.io._archives import Archive, open_folder, open_npz, open_safetenso
 from isrlearn.io._encoding import (
     choose_columns,
     encode_columns,
+    notes_on_categories,
     notes_on_counters,
     notes_on_gaps,
 )
@@ -231,12 +232,14 @@ def _table_features(
     names = [name for name in table.names if name not in excluded]
     if asked.schema is not None:
         notes = _compare_columns(table, names, asked.schema)
+        notes += notes_on_categories(table, asked.schema.columns)
         features = encode_columns(table, asked.schema.columns)[rows.kept]
         return features, asked.schema, notes + notes_on_gaps(asked.schema.feature_names, features)
     choice = choose_columns(table, names, rows.training)
     schema = Schema(choice.columns, roles.label, roles.environment, "table")
     features = encode_columns(table, schema.columns)[rows.kept]
-    notes = choice.notes() + notes_on_gaps(schema.feature_names, features)
+    notes = choice.notes() + notes_on_categories(table, schema.columns)
+    notes += notes_on_gaps(schema.feature_names, features)
     return features, schema, notes + notes_on_counters(schema.feature_names, features)
 
 

@@ -89,6 +89,25 @@ def notes_on_gaps(names: Iterable[str], features: FloatArray) -> list[str]:
     return [f"missing values in {listed(gaps)}."] if gaps else []
 
 
+def notes_on_categories(table: Table, columns: Iterable[Column]) -> list[str]:
+    """Say which text columns have no value, or one that was not among those to train on."""
+    notes = []
+    for column in columns:
+        if column.categories is None:
+            continue
+        texts = table.texts(column.name)
+        absent = sum(text is None for text in texts)
+        others = {text for text in texts if text is not None} - set(column.categories)
+        if absent:
+            notes.append(f"no value in {absent} rows of {column.name!r}: 0 in all its features.")
+        if others:
+            notes.append(
+                f"{column.name!r} has values that no row to train on has, such as "
+                f"{sorted(others)[0]!r}: 0 in all its features."
+            )
+    return notes
+
+
 def notes_on_counters(names: Iterable[str], features: FloatArray) -> list[str]:
     """Say which features seem to be numbers of the rows."""
     columns = zip(names, features.T, strict=True)

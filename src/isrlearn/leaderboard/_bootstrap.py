@@ -81,8 +81,11 @@ def worst_group_draws(
     return np.concatenate(parts)
 
 
-def interval(value: float, draws: Float64Array) -> Interval:
-    """Return an estimate with the central 95 % of its draws.
+def interval(value: float, draws: Float64Array, least: float = -1.0) -> Interval:
+    """Return an estimate with the central 95 % of its draws, moved so that it is their median.
+
+    The least of several accuracies is lower in resampled rows than in the rows themselves, the more
+    so the smaller the groups: without the move an interval can miss its own estimate.
 
     Parameters
     ----------
@@ -90,9 +93,12 @@ def interval(value: float, draws: Float64Array) -> Interval:
         On the rows themselves.
     draws : ndarray of shape (B,)
         On resampled rows.
+    least : float, default=-1.0
+        What it cannot be below: -1 for a difference of accuracies, 0 for one. Above is 1.
     """
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(value), float(low), float(high))
+    low, middle, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+    ends = np.clip([value + low - middle, value + high - middle], least, 1.0)
+    return Interval(float(value), float(ends[0]), float(ends[1]))
 
 
 def _resampled(codes: IntArray, n_draws: int, random: np.random.Generator) -> Float64Array:

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn._numbers import check_number
-from isrlearn._rules import WORST_GROUP, check_rule, known
+from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
 from isrlearn._typing import FloatArray, IntArray, LabelArray
-from isrlearn._validation import MISSING_LABELS, UNKNOWN, encode_labels
+from isrlearn._validation import MISSING_LABELS, UNKNOWN, encode_environments, encode_labels
 from isrlearn.leaderboard._bootstrap import DRAWS
 from isrlearn.leaderboard._entries import complete, entries_of
 from isrlearn.leaderboard._methods import Method, chosen_methods
@@ -30,7 +30,7 @@ def compare(
     split: Any = None,
     test: str | None = None,
     rule: str = WORST_GROUP,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[Any] | None = None,
     pca: int = COMPONENTS,
     impute: str | None = None,
     feature_names: Sequence[str] | None = None,
@@ -59,14 +59,15 @@ def compare(
         How rows are divided; None takes the split if there is one, else draws at random.
     rule : {"worst-group", "average", "leave-one-environment-out"}, default="worst-group"
         How every method chooses its setting; see `select`.
-    methods : sequence of str, default=None
-        Keys of `known_methods` or ``my_module:MyEstimator``; None compares all.
+    methods : sequence, default=None
+        Keys of `known_methods`, ``my_module:MyEstimator``, or estimators of your own; None compares
+        all.
     pca : int, default=100
         Most principal components; with fewer features each is standardised.
     impute : {None, "median"}, default=None
         How missing values are filled.
     feature_names : sequence of str, default=None
-        For messages.
+        For messages; None takes the columns of a DataFrame.
     with_units : bool, default=False
         Whether features are columns of a table, to be standardised before anything else.
     n_seeds : int, default=3
@@ -97,11 +98,17 @@ def compare(
     check_number("n_jobs", n_jobs, 1, whole=True)
     check_rule(rule)
     chosen = chosen_methods(methods)
+    feature_names = feature_names or getattr(X, "columns", None)
     X, y, split = _checked(X, y, split)
     environments = known(environments, len(y))
+    if len(encode_environments(environments, len(y))[0]) < 2:
+        raise ValueError("environments has fewer than two known values: nothing can differ.")
     test = test or default_test(split)
     parts = rounds(y, environments, split, test, n_seeds, rule)
-    names = tuple(feature_names or (f"x{j}" for j in range(X.shape[1])))
+    if rule == LEAVE_ONE_OUT:  # before anything is fitted
+        for part in parts:
+            environment_folds(environments[part.training], len(part.training))
+    names = tuple(map(str, _numbered(X) if feature_names is None else feature_names))
     prepared = {
         part.rows: prepare(X[part.training], names, pca=pca, impute=impute, with_units=with_units)
         for part in {part.rows: part for part in parts}.values()
@@ -123,7 +130,12 @@ def compare(
 _PARTS = ("training", "validation", "test")
 
 
+def _numbered(X: FloatArray) -> list[str]:
+    return [f"x{j}" for j in range(X.shape[1])]
+
+
 def _checked(X: Any, y: Any, split: Any) -> tuple[FloatArray, LabelArray, IntArray | None]:
+    _refuse_text(X)
     X, split = np.asarray(X), None if split is None else np.asarray(split)
     if X.ndim != 2 or np.shape(y) != (len(X),):
         raise ValueError(
@@ -139,6 +151,16 @@ def _checked(X: Any, y: Any, split: Any) -> tuple[FloatArray, LabelArray, IntArr
     if np.any(codes == UNKNOWN):
         raise ValueError(MISSING_LABELS)
     return X, classes[codes], split
+
+
+def _refuse_text(X: Any) -> None:
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        other = [name for name in X.columns if getattr(X[name].dtype, "kind", "O") not in "biuf"]
+        if other:
+            raise ValueError(
+                f"X has columns that hold no numbers, {other[:5]}: encode or drop them. The "
+                "command isrlearn compare encodes text columns of a file."
+            )
 
 
 def _tasks(

@@ -1,10 +1,9 @@
 """From predictions to the lines of the table; here test labels are looked at for the first time."""
 
-from typing import Any
-
 import numpy as np
 
 from isrlearn._rules import LEAVE_ONE_OUT
+from isrlearn._select import in_words
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn.leaderboard._bootstrap import (
     Interval,
@@ -123,12 +122,12 @@ def _entry(
         uses=title[1],
         average=scored.average(key),
         adjusted_average=scored.adjusted(key),
-        worst_group=interval(*scored.worst(key)),
+        worst_group=interval(*scored.worst(key), least=0.0),
         worst=names[int(np.nanargmin(groups))].name,
         groups=tuple(groups.tolist()),
         against_isr=scored.difference(ISR_KEY, key),
         n_spurious=tuple(o.n_spurious for o in own if o.n_spurious is not None),
-        settings=tuple(_words(o.setting) for o in own),
+        settings=tuple(in_words(o.setting) for o in own),
         fit_seconds=float(np.mean([o.fit_seconds for o in own])),
         seconds=float(np.mean([o.seconds for o in own])),
     )
@@ -204,7 +203,3 @@ def _training_shares(
         for group, size in zip(found, np.bincount(own[own >= 0]), strict=True):
             counts[place[group]] += size
     return counts / counts.sum()
-
-
-def _words(setting: dict[str, Any]) -> str:
-    return ", ".join(f"{name.removeprefix('head__')}={value}" for name, value in setting.items())

@@ -9,7 +9,7 @@ from isrlearn import __version__
 from isrlearn._folding import fold
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import WORST_GROUP, known
-from isrlearn._select import Selection, Watch, select
+from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._transformers import default_isr
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
@@ -104,12 +104,12 @@ def diagnose_data(
 
 
 def _named(X: Any, data: Data, preparation: Preparation) -> Any:
-    """Give columns their names where each prepared feature is one feature of the file."""
-    if preparation.matrix.ndim == 2:
-        return X
+    """Give columns the names of the features of the file, or of components."""
     import pandas as pd
 
-    return pd.DataFrame(X, columns=list(data.schema.feature_names))
+    components = [f"component {j + 1}" for j in range(X.shape[1])]
+    whole = preparation.matrix.ndim == 1
+    return pd.DataFrame(X, columns=list(data.schema.feature_names) if whole else components)
 
 
 def _parts(data: Data) -> tuple[IntArray, IntArray, IntArray]:
@@ -157,7 +157,7 @@ def _model(
         "isrlearn": __version__,
         "rule": found.rule,
         "score": found.score,
-        "setting": {name: str(value) for name, value in found.setting.items()},
+        "setting": in_words(found.setting),
         "n_spurious": classifier.n_spurious_,
         "prepared": preparation.words,
         "rows": len(data),

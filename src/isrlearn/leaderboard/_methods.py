@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from sklearn.base import clone
 
 from isrlearn import baselines
 from isrlearn._plugins import load_named
@@ -40,6 +41,8 @@ class Method:
         Rows that it is fitted on, where the rule sets validation rows apart.
     draws : bool, default=False
         Whether it draws at random, so that seeds matter on the same rows.
+    own : bool, default=False
+        Whether it is the user's: then whatever it raises is reported, and the others go on.
     """
 
     key: str
@@ -49,6 +52,7 @@ class Method:
     labels: str = LABELS_AND_ENVIRONMENTS
     rows: str = TRAINING
     draws: bool = False
+    own: bool = False
 
 
 def _tried(*, C: Sequence[float], **grid: Sequence[Any]) -> Callable[[Any, int], Any]:
@@ -119,14 +123,15 @@ def known_methods() -> dict[str, Method]:
     return {method.key: method for method in [*_probes(), *_invariant()]}
 
 
-def chosen_methods(keys: Sequence[str] | None) -> list[Method]:
+def chosen_methods(keys: Sequence[Any] | None) -> list[Method]:
     """Return methods by their keys; None is all of them.
 
     Parameters
     ----------
-    keys : sequence of str or None
-        Names out of `known_methods`, or ``my_module:MyEstimator`` for a class of your own, whose
-        ``fit`` takes ``environments``.
+    keys : sequence or None
+        Names out of `known_methods`, or for a method of your own ``my_module:MyEstimator``, the
+        class or an estimator. Its ``fit`` gets ``environments`` if it takes them, with None where
+        one is unknown.
 
     Returns
     -------
@@ -137,7 +142,18 @@ def chosen_methods(keys: Sequence[str] | None) -> list[Method]:
         return list(known.values())
     if len(keys) == 0:
         raise ValueError(f"methods is an empty list: choose from {', '.join(known)}.")
-    return [_own(key) if ":" in key else _named(key, known) for key in dict.fromkeys(keys)]
+    names = [keys] if isinstance(keys, str) else keys
+    return [_method(key, known) for key in dict.fromkeys(names)]
+
+
+def _method(key: Any, known: dict[str, Method]) -> Method:
+    if not isinstance(key, str):
+        title = (key if isinstance(key, type) else type(key)).__name__
+        return _own(title, title, key)
+    if ":" not in key:
+        return _named(key, known)
+    found = load_named(key, "method", "my_module:MyEstimator")
+    return _own(key, key.partition(":")[2], found)
 
 
 def _named(key: str, known: dict[str, Method]) -> Method:
@@ -149,7 +165,8 @@ def _named(key: str, known: dict[str, Method]) -> Method:
     return known[key]
 
 
-def _own(key: str) -> Method:
-    estimator = load_named(key, "method", "my_module:MyEstimator")
-    title = key.partition(":")[2]
-    return Method(key, title, lambda seed: estimator(), lambda labels, n_features: {}, draws=True)
+def _own(key: str, title: str, estimator: Any) -> Method:
+    def make(seed: int) -> Any:
+        return estimator() if isinstance(estimator, type) else clone(estimator)
+
+    return Method(key, title, make, lambda labels, n_features: {}, draws=True, own=True)

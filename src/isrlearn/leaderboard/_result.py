@@ -98,7 +98,7 @@ class Entry:
         return found | dict(zip(names, self.groups, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Every method on the same test rows.
 
@@ -131,6 +131,16 @@ class Comparison:
     prepared: str
     failures: tuple[Failure, ...]
     outcomes: tuple[Outcome, ...]
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.entries)} methods, test={self.test!r}, rule={self.rule!r})"
+
+    def __str__(self) -> str:
+        """Return the table as text, without time and labels seen."""
+        lines = [HEADINGS[:-2], *(line(entry)[:-2] for entry in self.entries)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in lines]
+        return "\n".join([*(row.rstrip() for row in text), "", self.verdict])
 
     def __getitem__(self, key: str) -> Entry:
         """Return the line of a method by its key."""
@@ -173,6 +183,10 @@ class Comparison:
             "head without it."
         )
 
+    def failed(self) -> dict[str, str]:
+        """Return why methods could not be fitted, by their key."""
+        return {failure.key: failure.reason for failure in reversed(self.failures)}
+
     def records(self) -> list[dict[str, Any]]:
         """Return one dict of plain values for each line."""
         return [entry.record(self.groups) for entry in self.entries]
@@ -204,7 +218,10 @@ class Comparison:
             "prepared": self.prepared,
             "verdict": self.verdict,
             "groups": [asdict(group) for group in self.groups],
-            "methods": self.records(),
+            "methods": [
+                entry.record(self.groups) | {"n_spurious": list(entry.n_spurious)}
+                for entry in self.entries
+            ],
             "failures": [asdict(failure) for failure in self.failures],
         }
         return dict(_without_nan(plain))

@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import NotFittedError
 
 from isrlearn._folding import fold
+from isrlearn._grid import fit_with
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
 from isrlearn._select import Selection, select
@@ -92,6 +93,11 @@ class Task:
                 return self._outcomes()
             except ValueError as error:
                 return [Failure(self.method.key, self.round.name, str(error))]
+            except Exception as error:
+                if not self.method.own:
+                    raise
+                reason = f"{type(error).__name__}: {error}"
+                return [Failure(self.method.key, self.round.name, reason)]
 
     def _outcomes(self) -> list[Outcome | Failure]:
         begin = time.perf_counter()
@@ -100,7 +106,7 @@ class Task:
         if self._on_validation:
             # Settings are chosen on halves, as published, but no held-out row is left unused.
             X, y, environments = self.validation
-            fit_seconds = _seconds(lambda: found.estimator.fit(X, y, environments=environments))
+            fit_seconds = _seconds(lambda: fit_with(found.estimator, X, y, environments))
         seconds = time.perf_counter() - begin
         own = self._outcome(self.method.key, found.estimator, found, fit_seconds, seconds)
         return [own, self._without_removal(found)] if self.method.key == ISR_KEY else [own]
