@@ -57,9 +57,11 @@ METHODS: Final = {
     method.name: method
     for method in (
         Method("oracle", "Oracle", lambda p, E: Oracle(p.B.T)),
-        Method("isr", "ISR", lambda p, E: ISRClassifier(ISR(random_state=p.seed))),
-        Method("isr-mean", "ISR-Mean", lambda p, E: ISRClassifier(_mean(p, E))),
-        Method("isr-cov", "ISR-Cov", lambda p, E: ISRClassifier(_cov(p, E))),
+        Method(
+            "isr", "ISR", lambda p, E: ISRClassifier(ISR(random_state=p.seed), group_weight=None)
+        ),
+        Method("isr-mean", "ISR-Mean", lambda p, E: ISRClassifier(_mean(p, E), group_weight=None)),
+        Method("isr-cov", "ISR-Cov", lambda p, E: ISRClassifier(_cov(p, E), group_weight=None)),
         Method("erm", "ERM", lambda p, E: ERM()),
         Method("erm-standardised", "ERM, standardised", lambda p, E: ERM("standardised")),
         Method("erm-whitened", "ERM, whitened", lambda p, E: ERM("whitened")),
