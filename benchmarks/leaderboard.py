@@ -22,6 +22,26 @@ from cyclopts import App
 app = App(help=__doc__)
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 MOSTLY_MISSING = ("slope", "ca", "thal")  # outside Cleveland
+PAGE = Path("docs/compare.md")
+MARKS = "<!-- leaderboard -->", "<!-- end of leaderboard -->"
+ABOUT_AVERAGES = (
+    "Average / worst group, percent, `isrlearn compare` with its defaults (leave one environment "
+    "out for the last three):"
+)
+ABOUT_GAINS = (
+    "Worst group of ISR less that of others, in points, paired over the same resampled test rows:"
+)
+GAINS = (
+    "directions removed",
+    "best rival",
+    "ISR − best rival",
+    "ISR − ERM",
+    "ISR − its head without removal",
+)
+KEYS = (
+    *("isr", "isr-head", "group-reweighted", "group-dro", "dfr", "subsampled", "leace-class"),
+    *("leace", "inlp", "coral", "v-rex", "irm", "class-reweighted", "erm"),
+)
 ONE_OUT = ("--test", "leave-one-environment-out")
 
 
@@ -107,13 +127,14 @@ def files(raw: Path, *, out: Path = Path("build/data")) -> None:
 def table(*, data: Path = Path("build/data"), out: Path = Path("docs/leaderboard")) -> None:
     """Run isrlearn compare on every DATA file and write what it found."""
     out.mkdir(parents=True, exist_ok=True)
-    parts = [
-        _section(title, data / name, options, out)
-        for title, (name, _, options) in SOURCES.items()
-        if (data / name).exists()
-    ]
+    parts, found = [], {}
+    for title, (name, _, options) in SOURCES.items():
+        if (data / name).exists():
+            text, found[title] = _section(title, data / name, options, out)
+            parts.append(text)
     (out / "table.md").write_text("\n".join(parts), encoding="utf-8")
-    print(f"{out / 'table.md'}")
+    _put_into_page(_summary(found))
+    print(f"{out / 'table.md'} and {PAGE}")
 
 
 def _archive(folder: Path, out: Path, environments: str, features: Callable[[Any], Any]) -> None:
@@ -128,7 +149,9 @@ def _archive(folder: Path, out: Path, environments: str, features: Callable[[Any
         )
 
 
-def _section(title: str, file: Path, options: tuple[str, ...], out: Path) -> str:
+def _section(
+    title: str, file: Path, options: tuple[str, ...], out: Path
+) -> tuple[str, dict[str, Any]]:
     words = ["compare", str(file), *options]
     place = Path("build/compare") / file.stem
     begin = time.perf_counter()
@@ -139,7 +162,7 @@ def _section(title: str, file: Path, options: tuple[str, ...], out: Path) -> str
     (out / f"{file.stem}.csv").write_bytes((place / "table.csv").read_bytes())
     command = "isrlearn " + " ".join(words)
     head = f"### {title}\n\n`{command}` ({seconds:.0f} s)\n\n{found['verdict']}\n"
-    return "\n".join([head, *_lines(found["methods"]), ""])
+    return "\n".join([head, *_lines(found["methods"]), ""]), found
 
 
 def _lines(methods: list[dict[str, Any]]) -> list[str]:
@@ -171,9 +194,42 @@ def _with_interval(entry: dict[str, Any], name: str, *, signed: bool = False) ->
     return f"{_percent(entry[name], signed=signed)} [{low}, {high}]"
 
 
-def _distinct(numbers: str) -> str:
-    found = sorted({int(number) for number in numbers.split()})
-    return "–" if not found else " to ".join(map(str, {found[0]: 0, found[-1]: 0}))
+def _distinct(numbers: list[int]) -> str:
+    return " to ".join(map(str, sorted({min(numbers), max(numbers)}))) if numbers else "–"
+
+
+def _summary(found: dict[str, dict[str, Any]]) -> str:
+    """Return both short tables of the page: all methods, and ISR against some."""
+    by_key = {t: {m["method"]: m for m in result["methods"]} for t, result in found.items()}
+    columns = f"| {' | '.join(found)} |\n|---|{'---|' * len(found)}"
+    averages = [f"| {columns}"]
+    for key in KEYS:
+        bold = "**" if key == "isr" else ""
+        cells = [
+            f"{_percent(methods[key]['average'])} / {_percent(methods[key]['worst_group'])}"
+            for methods in by_key.values()
+        ]
+        words = [next(iter(by_key.values()))[key]["title"], *cells]
+        averages.append("| " + " | ".join(f"{bold}{word}{bold}" for word in words) + " |")
+    return "\n".join([ABOUT_AVERAGES, "", *averages, "", ABOUT_GAINS, "", *_gains(by_key)])
+
+
+def _gains(by_key: dict[str, dict[str, Any]]) -> list[str]:
+    lines = [f"| | {' | '.join(GAINS)} |", f"|---|{'---|' * len(GAINS)}"]
+    for title, methods in by_key.items():
+        rival = next(m for m in methods.values() if m["method"] not in ("isr", "isr-head"))
+        compared = (rival, methods["erm"], methods["isr-head"])
+        gains = [_with_interval(m, "isr_minus_this", signed=True) for m in compared]
+        removed = _distinct(methods["isr"]["n_spurious"])
+        lines.append("| " + " | ".join([title, removed, rival["title"], *gains]) + " |")
+    return lines
+
+
+def _put_into_page(text: str) -> None:
+    before, rest = PAGE.read_text(encoding="utf-8").split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    parts = (before, MARKS[0], "\n\n", text, "\n\n", MARKS[1], after)
+    PAGE.write_text("".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from leaderboard_support import draw
+from sklearn.linear_model import RidgeClassifier, RidgeClassifierCV
 
 from isrlearn import ISR, compare
 from isrlearn.leaderboard import _methods, known_methods
@@ -299,3 +300,45 @@ def test_test_rows_without_environments_are_refused_in_words(random):
 def test_an_empty_list_of_methods_is_refused(random):
     X, y, e, split = draw(random)
     assert "method" in refused(X, y, environments=e, split=split, methods=[])
+
+
+def test_missing_values_of_test_rows_and_names_are_named(random):
+    X, y, e, split = draw(random)
+    names = np.array([f"column {j}" for j in range(X.shape[1])])
+    X = X.copy()
+    X[np.flatnonzero(split == 2)[0], 1] = np.nan
+    message = refused(X, y, environments=e, split=split, feature_names=names)
+    assert "missing in column 1:" in message
+    assert "impute='median'" in message
+    assert "names for" in refused(X, y, environments=e, split=split, feature_names=names[1:])
+
+
+def test_methods_of_ones_own_may_be_classes_and_fail_alone(random):
+    X, y, e, split = draw(random)
+
+    class Clumsy(RidgeClassifier):
+        def fit(self, X, y):
+            raise RuntimeError("no")
+
+    keys = ["erm", RidgeClassifier, RidgeClassifierCV(), Clumsy]
+    found = compare(X, y, environments=e, split=split, methods=keys, n_seeds=2, n_draws=20)
+    assert {entry.key for entry in found.entries} == {"erm", "RidgeClassifier", "RidgeClassifierCV"}
+    assert found.failed() == {"Clumsy": "RuntimeError: no"}
+    assert len(repr(found)) < 100
+    assert "RidgeClassifierCV" in str(found)
+    alone = compare(X, y, environments=e, split=split, methods="erm", n_seeds=1, n_draws=20)
+    assert [entry.key for entry in alone.entries] == ["erm"]
+
+
+def test_one_environment_is_refused(random):
+    X, y, e, split = draw(random)
+    assert "fewer than two" in refused(X, y, environments=np.full(len(y), "a"), split=split)
+    two = e[e < 2]
+    message = refused(
+        X[e < 2],
+        y[e < 2],
+        environments=two,
+        split=split[e < 2],
+        rule="leave-one-environment-out",
+    )
+    assert "needs three" in message

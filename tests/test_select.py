@@ -374,3 +374,17 @@ def test_the_watcher_counts_every_setting_of_every_fold(random):
     seen = []
     select(X, y, environments=e, grid=SMALL, rule=LEAVE_OUT, watch=lambda *n: seen.append(n))
     assert seen == [(done, 12) for done in range(1, 13)]
+
+
+def test_odd_arguments_are_answered_in_words(random):
+    X, y, e = draw(random)
+    generated = {"isr": (g for g in [ISRMean(1), ISR(0)])}
+    assert len(select(X, y, environments=e, grid=generated).settings) == 2
+    with pytest.raises(TypeError, match="labels of the same type"):
+        select(X, y, environments=e, validation=(X, y.astype(str), e))
+    with pytest.raises(ValueError, match="missing labels"):
+        select(X, [None] * len(y), environments=e)
+    with pytest.raises(ValueError, match="must be one of worst-group"):
+        select(X, y, environments=e, rule=["average"])
+    with pytest.raises(ValueError, match="single row"):
+        select(X[:4], [0, 1, 0, 1], environments=[0, 1, 2, 3])

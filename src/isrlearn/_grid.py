@@ -41,13 +41,20 @@ def settings_of(grid: Any) -> list[dict[str, Any]]:
     grids = [grid] if isinstance(grid, Mapping) else list(grid)
     if not grids:
         raise ValueError("grid is an empty list: give a dict of lists, or several such dicts.")
-    for part in grids:
-        if not isinstance(part, Mapping):
-            raise TypeError(f"grid has {part!r}: give a dict of lists, or a list of such dicts.")
-        for name, values in part.items():
-            if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
-                raise ValueError(f"grid[{name!r}]={values!r} must be a list that is not empty.")
-    return [dict(zip(g, values, strict=True)) for g in grids for values in product(*g.values())]
+    return [setting for part in grids for setting in _settings_of_one(part)]
+
+
+def _settings_of_one(grid: Any) -> list[dict[str, Any]]:
+    if not isinstance(grid, Mapping):
+        raise TypeError(f"grid has {grid!r}: give a dict of lists, or a list of such dicts.")
+    values = {}
+    for name, given in grid.items():
+        if isinstance(given, str) or not np.iterable(given):
+            raise ValueError(f"grid[{name!r}]={given!r} must be a list that is not empty.")
+        values[name] = list(given)
+        if not values[name]:
+            raise ValueError(f"grid[{name!r}]={given!r} must be a list that is not empty.")
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
 def predictions_of(

@@ -39,7 +39,7 @@ class Score(NamedTuple):
 
 def check_rule(rule: Any) -> None:
     """Raise a ValueError unless `rule` is the name of a rule."""
-    if rule not in RULES:
+    if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(f"rule={rule!r} must be one of {', '.join(RULES)}.")
 
 
@@ -71,7 +71,13 @@ def stratified_part(
         wanted = int(round(share * len(rows)))
         size = min(max(wanted, 1), len(rows) - 1)
         drawn.append(random_state.permutation(rows)[:size])
-    return np.sort(np.concatenate(drawn))
+    found = np.sort(np.concatenate(drawn))
+    if len(found) == 0:
+        raise ValueError(
+            "every (class, environment) group has a single row, so none can be set apart to choose "
+            "on or to test: give more rows, or environments that group them."
+        )
+    return found
 
 
 def environment_folds(environments: Any, n_rows: int) -> list[Fold]:

@@ -231,8 +231,8 @@ def select(
     check_rule(rule)
     check_number("share", share, 0.01, 0.99)
     estimator = ISRClassifier() if estimator is None else estimator
-    settings = settings_of(isr_grid(y, np.shape(X)[-1]) if grid is None else grid)
     table = _Table(X, y, environments, validation)
+    settings = settings_of(isr_grid(y, table.X.shape[1]) if grid is None else grid)
     folds = table.folds(rule, share, random_state)
     scores, reasons = _scores(estimator, settings, table, folds, scorer(rule), watch)
     best = _first_of_the_best(scores, reasons)
@@ -256,6 +256,11 @@ class _Table:
         if validation is not None:
             X_new, y_new, environments_new = validation
             more = check_rows(X_new, y_new, environments_new)
+            if (more.y.dtype.kind in "US") != (rows.y.dtype.kind in "US"):
+                raise TypeError(
+                    "one of y and the validation labels holds numbers, the other strings: give "
+                    "labels of the same type."
+                )
             if more.X.shape[1] != rows.X.shape[1]:
                 raise ValueError(
                     f"validation rows have {more.X.shape[1]} features, training rows "

@@ -13,7 +13,7 @@ from isrlearn._validation import MISSING_LABELS, UNKNOWN, encode_environments, e
 from isrlearn.leaderboard._bootstrap import DRAWS
 from isrlearn.leaderboard._entries import complete, entries_of
 from isrlearn.leaderboard._methods import Method, chosen_methods
-from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare, refuse_missing
 from isrlearn.leaderboard._result import Comparison
 from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
 from isrlearn.leaderboard._splits import Round, default_test, rounds
@@ -98,7 +98,8 @@ def compare(
     check_number("n_jobs", n_jobs, 1, whole=True)
     check_rule(rule)
     chosen = chosen_methods(methods)
-    feature_names = feature_names or getattr(X, "columns", None)
+    if feature_names is None:
+        feature_names = getattr(X, "columns", None)
     X, y, split = _checked(X, y, split)
     environments = known(environments, len(y))
     if len(encode_environments(environments, len(y))[0]) < 2:
@@ -109,6 +110,10 @@ def compare(
         for part in parts:
             environment_folds(environments[part.training], len(part.training))
     names = tuple(map(str, _numbered(X) if feature_names is None else feature_names))
+    if len(names) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(names)} names for {X.shape[1]} features.")
+    if impute is None:  # in test rows too: no prediction could be made
+        refuse_missing(X, names)
     prepared = {
         part.rows: prepare(X[part.training], names, pca=pca, impute=impute, with_units=with_units)
         for part in {part.rows: part for part in parts}.values()
@@ -206,5 +211,6 @@ def _collected(
             watch("Comparing", done, len(tasks))
     if not outcomes:
         raise ValueError(f"no method can be fitted: {failures[0].reason}")
+    failures.sort(key=lambda failure: (failure.key, failure.name))
     outcomes.sort(key=lambda outcome: (outcome.key, outcome.seed, outcome.name))
     return outcomes, failures

@@ -135,6 +135,25 @@ def _can_be_whitened(X: FloatArray) -> bool:
     return X.shape[1] <= FEW_COORDINATES and len(X) >= ROWS_PER_COORDINATE * X.shape[1]
 
 
+def refuse_missing(X: FloatArray, names: tuple[str, ...]) -> None:
+    """Raise a ValueError that names the features with missing values.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    names : tuple of str
+        Of the features.
+    """
+    columns = [names[j] for j in np.flatnonzero(np.isnan(X).any(axis=0))]
+    if columns:
+        more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+        raise ValueError(
+            f"values are missing in {', '.join(columns[:MOST_NAMED])}{more}: fill them with "
+            "impute='median' (--impute median), or leave the columns out."
+        )
+
+
 def _components(centred: Float64Array, pca: int) -> Float64Array:
     """Return directions, (d, p), along which the mean variance is one."""
     found = PCA(min(pca, *centred.shape), svd_solver="covariance_eigh").fit(centred)
@@ -145,16 +164,10 @@ def _components(centred: Float64Array, pca: int) -> Float64Array:
 def _fill(X: FloatArray, names: tuple[str, ...], impute: Any) -> Float64Array:
     if impute not in IMPUTATIONS:
         raise ValueError(f"impute={impute!r} must be None or 'median'.")
-    missing = np.isnan(X)
     if impute is None:
-        if missing.any():
-            columns = [names[j] for j in np.flatnonzero(missing.any(axis=0))]
-            more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
-            raise ValueError(
-                f"values are missing in {', '.join(columns[:MOST_NAMED])}{more}: fill them with "
-                "impute='median' (--impute median), or leave the columns out."
-            )
+        refuse_missing(X, names)
         return np.full(X.shape[1], np.nan)
+    missing = np.isnan(X)
     found = np.zeros(X.shape[1])  # a column without any value says nothing: all zero
     some = ~missing.all(axis=0)
     found[some] = np.nanmedian(X[:, some], axis=0)
