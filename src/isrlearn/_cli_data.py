@@ -373,6 +373,8 @@ def _show(result: Any) -> None:
     console.print(table)
     say("Average: plain over test rows. Training mix: groups weighted by their sizes in training.")
     say("Intervals: 95 %, bootstrap over test rows. ISR minus this: worst groups, same rows.")
+    for note in result.notes:
+        say(f"note: {note}")
     for key, reason in result.failed().items():
         say(f"Not fitted: {key}: {reason}")
     say(result.verdict)

@@ -97,8 +97,8 @@ def environment_folds(environments: Any, n_rows: int) -> list[Fold]:
     names, codes = encode_environments(environments, n_rows)
     if len(names) < 3:
         raise ValueError(
-            f"the rule {LEAVE_ONE_OUT!r} leaves out one of {len(names)} environment(s), and fewer "
-            "than two would be left to compare: it needs three. Use the rule "
+            f"the rule {LEAVE_ONE_OUT!r} leaves out one of {len(names)} training environment(s), "
+            "and fewer than two would be left to compare: it needs three. Use the rule "
             f"{WORST_GROUP!r} or {AVERAGE!r}."
         )
     return [Fold(np.flatnonzero(codes != e), np.flatnonzero(codes == e)) for e in range(len(names))]

@@ -36,6 +36,7 @@ ROWS: Final = 5000
 ROBUST_STRENGTHS: Final = (0.0001, 0.01)
 FEW_CLASSES: Final = 3
 ROUNDING: Final = 1e-12
+MOST_SLACK: Final = 0.01
 
 Watch = Callable[[int, int], None]
 
@@ -186,8 +187,8 @@ def select(
       fitted on the others; the mean of these accuracies. It asks for what is wanted of a new
       environment and needs no validation rows, but at least three environments.
 
-    Settings that differ from the best by no more than one row of what is scored are as good: the
-    first of them in the grid is taken.
+    Settings that differ from the best by no more than one row of what is scored, and no more than a
+    hundredth, are as good: the first of them in the grid is taken.
 
     Parameters
     ----------
@@ -318,5 +319,6 @@ def _first_of_the_best(scores: list[list[Score]], reasons: dict[int, str]) -> in
     if np.isnan(means).all():
         raise ValueError(f"no setting can be fitted on these rows: {next(iter(reasons.values()))}")
     best = int(np.nanargmax(means))
-    one_row = np.mean([score.one_row for score in scores[best]]) / len(scores[best])
-    return int(np.flatnonzero(means >= means[best] - one_row - ROUNDING)[0])
+    one_row = float(np.mean([score.one_row for score in scores[best]])) / len(scores[best])
+    slack = min(one_row, MOST_SLACK) + ROUNDING
+    return int(np.flatnonzero(means >= means[best] - slack)[0])

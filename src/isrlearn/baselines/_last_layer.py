@@ -93,7 +93,7 @@ class LastLayerRival(LinearRival):
             raise ValueError(
                 f"{(~known).sum()} rows of unknown environment are left out by "
                 f"{type(self).__name__}, and with them all rows of class "
-                f"{rows.classes[~left][0]!r}: label the environment of some of these."
+                f"{rows.classes[~left][0].item()!r}: label the environment of some of these."
             )
         return take(rows, known)
 

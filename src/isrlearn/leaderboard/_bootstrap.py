@@ -7,7 +7,7 @@ import numpy as np
 from isrlearn._typing import BoolArray, Float64Array, IntArray
 
 DRAWS: Final = 2000
-LEVEL: Final = 0.95
+TAILS: Final = (0.025, 0.975)
 BYTES: Final = 2**26
 
 
@@ -81,11 +81,13 @@ def worst_group_draws(
     return np.concatenate(parts)
 
 
-def interval(value: float, draws: Float64Array, least: float = -1.0) -> Interval:
-    """Return an estimate with the central 95 % of its draws, moved so that it is their median.
+def interval(value: float, draws: Float64Array) -> Interval:
+    """Return a worst-group accuracy with its basic bootstrap interval.
 
-    The least of several accuracies is lower in resampled rows than in the rows themselves, the more
-    so the smaller the groups: without the move an interval can miss its own estimate.
+    The least of several accuracies is lower in resampled rows than in the rows themselves, as it is
+    lower in the rows than in truth: so the draws are mirrored about the estimate. In
+    ``benchmarks/intervals.py`` this covers the truth in 88 to 95 % of cases, the quantiles of the
+    draws themselves in 1 to 95 %.
 
     Parameters
     ----------
@@ -93,12 +95,28 @@ def interval(value: float, draws: Float64Array, least: float = -1.0) -> Interval
         On the rows themselves.
     draws : ndarray of shape (B,)
         On resampled rows.
-    least : float, default=-1.0
-        What it cannot be below: -1 for a difference of accuracies, 0 for one. Above is 1.
     """
-    low, middle, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
-    ends = np.clip([value + low - middle, value + high - middle], least, 1.0)
-    return Interval(float(value), float(ends[0]), float(ends[1]))
+    low, high = np.quantile(draws, TAILS)
+    ends = np.clip([2 * value - high, 2 * value - low], 0.0, 1.0)
+    return Interval(float(value), float(min(ends[0], value)), float(max(ends[1], value)))
+
+
+def difference_interval(value: float, draws: Float64Array) -> Interval:
+    """Return a difference of two worst groups with its paired bootstrap interval.
+
+    The two minima are lower in resampled rows, but not equally: the draws are moved so that their
+    median is the estimate. In ``benchmarks/intervals.py`` this covers the truth in 89 to 100 % of
+    cases, the quantiles of the draws themselves in 83 to 100 %.
+
+    Parameters
+    ----------
+    value : float
+        On the rows themselves.
+    draws : ndarray of shape (B,)
+        On resampled rows, the same for both.
+    """
+    low, high = np.quantile(draws, TAILS) - np.median(draws)
+    return Interval(float(value), float(value + low), float(value + high))
 
 
 def _resampled(codes: IntArray, n_draws: int, random: np.random.Generator) -> Float64Array:

@@ -11,7 +11,7 @@ from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_
 from isrlearn._typing import FloatArray, IntArray, LabelArray
 from isrlearn._validation import MISSING_LABELS, UNKNOWN, encode_environments, encode_labels
 from isrlearn.leaderboard._bootstrap import DRAWS
-from isrlearn.leaderboard._entries import complete, entries_of
+from isrlearn.leaderboard._entries import complete, entries_of, notes_on, tested_groups
 from isrlearn.leaderboard._methods import Method, chosen_methods
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare, refuse_missing
 from isrlearn.leaderboard._result import Comparison
@@ -118,6 +118,7 @@ def compare(
         part.rows: prepare(X[part.training], names, pca=pca, impute=impute, with_units=with_units)
         for part in {part.rows: part for part in parts}.values()
     }
+    tested_groups(parts, y, environments)  # refuses what could not be scored, before any fit
     tasks = _tasks(chosen, parts, prepared, rule, X, y, environments)
     outcomes, failures = _collected(tasks, parts, n_jobs, watch)
     if not complete(outcomes, len(parts)):
@@ -127,8 +128,9 @@ def compare(
     entries, groups = entries_of(outcomes, chosen, parts, rule, y, environments, n_draws)
     sizes = {name: round(np.mean([len(getattr(part, name)) for part in parts])) for name in _PARTS}
     words = next(iter(prepared.values())).words
+    notes = notes_on(parts, groups, y, environments)
     return Comparison(
-        entries, groups, test, rule, n_seeds, sizes, words, tuple(failures), tuple(outcomes)
+        entries, groups, test, rule, n_seeds, sizes, words, notes, tuple(failures), tuple(outcomes)
     )
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from isrlearn._rules import LEAVE_ONE_OUT
+from isrlearn._rules import FEWEST_ROWS, LEAVE_ONE_OUT
 from isrlearn._select import in_words
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn.leaderboard._bootstrap import (
     Interval,
+    difference_interval,
     group_accuracies,
     interval,
     worst_group_draws,
@@ -50,7 +51,7 @@ def entries_of(
     groups : tuple of Group
         Groups of the test rows.
     """
-    names, codes = _tested_groups(parts, y, environments)
+    names, codes = tested_groups(parts, y, environments)
     keys = complete(outcomes, len(parts))
     seeds = sorted({part.seed for part in parts})
     columns = [(key, seed) for key in keys for seed in seeds]
@@ -108,7 +109,7 @@ class _Scored:
         if key == other or not self.of(key):
             return None
         (value, draws), (base, base_draws) = self.worst(key), self.worst(other)
-        return interval(value - base, draws - base_draws)
+        return difference_interval(value - base, draws - base_draws)
 
 
 def _entry(
@@ -122,7 +123,7 @@ def _entry(
         uses=title[1],
         average=scored.average(key),
         adjusted_average=scored.adjusted(key),
-        worst_group=interval(*scored.worst(key), least=0.0),
+        worst_group=interval(*scored.worst(key)),
         worst=names[int(np.nanargmin(groups))].name,
         groups=tuple(groups.tolist()),
         against_isr=scored.difference(ISR_KEY, key),
@@ -150,7 +151,7 @@ def _titles(methods: list[Method], rule: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _tested_groups(
+def tested_groups(
     parts: list[Round], y: LabelArray, environments: LabelArray
 ) -> tuple[list[Group], IntArray]:
     """Return the groups that have test rows, and the group of each row, -1 for others."""
@@ -203,3 +204,38 @@ def _training_shares(
         for group, size in zip(found, np.bincount(own[own >= 0]), strict=True):
             counts[place[group]] += size
     return counts / counts.sum()
+
+
+def notes_on(
+    parts: list[Round], groups: tuple[Group, ...], y: LabelArray, environments: LabelArray
+) -> tuple[str, ...]:
+    """Say what limits the figures.
+
+    Parameters
+    ----------
+    parts : list of Round
+        How rows were divided.
+    groups : tuple of Group
+        Groups of the test rows.
+    y, environments : ndarray of shape (n,)
+        Labels and environments of all rows.
+
+    Returns
+    -------
+    tuple of str
+    """
+    notes = []
+    small = [group.name for group in groups if group.size < FEWEST_ROWS]
+    if small:
+        notes.append(f"fewer than {FEWEST_ROWS} test rows, so little is known: {'; '.join(small)}.")
+    lonely = {c.item() for p in parts for c in np.setdiff1d(y[p.test], y[p.training])}
+    if lonely:
+        notes.append(f"no training rows, so never predicted, of class {sorted(lonely)}.")
+    tested = np.unique(np.concatenate([part.test for part in parts]))
+    unknown = tested[[environments[row] is None for row in tested]]
+    if len(unknown):
+        notes.append(
+            f"{len(unknown)} of {len(tested)} test rows have no environment: they count in the "
+            "average and in no group."
+        )
+    return tuple(notes)

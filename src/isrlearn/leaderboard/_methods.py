@@ -76,7 +76,7 @@ def _probes() -> list[Method]:
         return baselines.DFR(random_state=seed)
 
     def sparse(labels: Any, n_features: int) -> Any:
-        return {"C": [0.1, 0.3, 1.0]}  # an L1 penalty on the few rows of balanced parts
+        return {"C": [0.03, 0.1, 0.3, 1.0]}  # an L1 penalty on the few rows of balanced parts
 
     def robust(seed: int) -> Any:
         return baselines.GroupDRO()
@@ -167,6 +167,9 @@ def _named(key: str, known: dict[str, Method]) -> Method:
 
 def _own(key: str, title: str, estimator: Any) -> Method:
     def make(seed: int) -> Any:
-        return estimator() if isinstance(estimator, type) else clone(estimator)
+        model = estimator() if isinstance(estimator, type) else clone(estimator)
+        if "random_state" in getattr(model, "get_params", dict)():
+            model.set_params(random_state=seed)
+        return model
 
     return Method(key, title, make, lambda labels, n_features: {}, draws=True, own=True)

@@ -125,6 +125,11 @@ def prepare(
         rounding = np.finfo(X.dtype).eps * np.abs(scaled).max(axis=0)
         inner = whitening(scaled.T @ scaled / len(scaled), rounding)
         words[-1] = "features whitened"
+        if inner.shape[1] == 0:
+            raise ValueError(
+                "no feature varies in the training rows beyond rounding, or the values are too "
+                "large or too small to compute with: scale them."
+            )
     else:
         inner = _components(scaled, pca)
         words.append(f"{inner.shape[1]} principal components of {X.shape[1]} features")

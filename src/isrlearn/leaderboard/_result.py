@@ -116,6 +116,8 @@ class Comparison:
         Training, validation and test rows of a round, on average.
     prepared : str
         What was done to the features.
+    notes : tuple of str
+        What limits the figures: small groups, rows and classes that no group holds.
     failures : tuple of Failure
         Methods that the rows did not allow.
     outcomes : tuple of Outcome
@@ -129,6 +131,7 @@ class Comparison:
     n_seeds: int
     rows: dict[str, int]
     prepared: str
+    notes: tuple[str, ...]
     failures: tuple[Failure, ...]
     outcomes: tuple[Outcome, ...]
 
@@ -216,6 +219,7 @@ class Comparison:
             "n_seeds": self.n_seeds,
             "rows": self.rows,
             "prepared": self.prepared,
+            "notes": list(self.notes),
             "verdict": self.verdict,
             "groups": [asdict(group) for group in self.groups],
             "methods": [
@@ -268,7 +272,8 @@ HEADINGS: Final = (
 def _standing(gain: Interval) -> str:
     if gain.low > 0:
         return "ISR is better"
-    return "ISR is worse" if gain.high < 0 else "no difference beyond chance"
+    worse = gain.high <= 0 and gain.value < 0
+    return "ISR is worse" if worse else "no difference beyond chance"
 
 
 def _range(numbers: tuple[int, ...]) -> str:

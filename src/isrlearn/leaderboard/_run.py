@@ -4,7 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,8 @@ class Task:
         ours = found.estimator
         same = ISRClassifier(ISR(0), ours.head, group_weight=ours.group_weight)
         seconds = _seconds(lambda: same.fit(X, y, environments=environments))
-        return self._outcome(SAME_HEAD, same, found, seconds, seconds)
+        nothing = replace(found, setting={**found.setting, "isr": ISR(0)})
+        return self._outcome(SAME_HEAD, same, nothing, seconds, seconds)
 
     def _outcome(
         self, key: str, model: Any, found: Selection, fit_seconds: float, seconds: float

@@ -88,7 +88,7 @@ def _by_file(labels: Any, environments: Any, split: Any, seed: int) -> Round:
     if len(test) == 0 or len(training) == 0:
         raise ValueError(
             f"the split has {len(training)} training and {len(test)} test rows: both are needed. "
-            "Use test='random', which draws its own."
+            "Use test='random' (--test random), which draws its own."
         )
     if len(validation) == 0:
         random = np.random.default_rng(0)
