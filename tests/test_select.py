@@ -212,7 +212,7 @@ def numbered(random, n_groups=4, size=25):
 
 @pytest.mark.parametrize("rule", [WORST, AVERAGE, LEAVE_OUT])
 def test_the_first_setting_within_one_row_of_the_best_is_taken(random, rule):
-    rows = numbered(random, n_groups=6, size=125)
+    rows = numbered(random, n_groups=6, size=25)
     if rule != WORST:  # one setting more is wrong in one row, not in one of each group
         rows[0][:, 1] = np.where((rows[1] == 0) & (rows[2] == 0), rows[0][:, 1], 99)
     n_wrong = [7, 3, 2, 5, 2, 9, 3]
@@ -224,12 +224,12 @@ def test_the_first_setting_within_one_row_of_the_best_is_taken(random, rule):
             validation=rows,
         )  # fmt: skip
         assert found.setting["n_wrong"] == next(m for m in n_wrong if m in (2, 3))
-        right = 1 - np.array(n_wrong) / {WORST: 125, AVERAGE: 750, LEAVE_OUT: 750}[rule]
+        right = 1 - np.array(n_wrong) / {WORST: 25, AVERAGE: 150, LEAVE_OUT: 150}[rule]
         np.testing.assert_allclose(found.scores.mean(axis=1), right)
 
 
-def test_one_row_of_a_small_group_is_no_tie(random):
-    X, y, e = rows = numbered(random, size=25)
+def test_one_row_of_a_tiny_group_is_no_tie(random):
+    X, y, e = rows = numbered(random, size=5)
     grid = {"n_wrong": [3, 2]}
     found = select(X, y, environments=e, estimator=Wrong(), grid=grid, validation=rows)
     assert found.setting["n_wrong"] == 2

@@ -15,6 +15,7 @@ from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
 from isrlearn._numbers import check_number
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
+    FEWEST_ROWS,
     LEAVE_ONE_OUT,
     WORST_GROUP,
     Fold,
@@ -36,7 +37,7 @@ ROWS: Final = 5000
 ROBUST_STRENGTHS: Final = (0.0001, 0.01)
 FEW_CLASSES: Final = 3
 ROUNDING: Final = 1e-12
-MOST_SLACK: Final = 0.01
+MOST_SLACK: Final = 1 / FEWEST_ROWS
 
 Watch = Callable[[int, int], None]
 
@@ -188,7 +189,8 @@ def select(
       environment and needs no validation rows, but at least three environments.
 
     Settings that differ from the best by no more than one row of what is scored, and no more than a
-    hundredth, are as good: the first of them in the grid is taken.
+    tenth, are as good: the first of them in the grid is taken. With few validation rows that is
+    often the very first.
 
     Parameters
     ----------
