@@ -1,7 +1,9 @@
 """The methods that are compared, and what each may choose from."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -152,8 +154,21 @@ def _method(key: Any, known: dict[str, Method]) -> Method:
         return _own(title, title, key)
     if ":" not in key:
         return _named(key, known)
-    found = load_named(key, "method", "my_module:MyEstimator")
-    return _own(key, key.partition(":")[2], found)
+    load_named(key, "method", "my_module:MyEstimator")  # a mistake is answered now
+    return _own(key, key.partition(":")[2], _Named(key, str(Path.cwd())))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A class by its name, so that a process that never saw its module can load it."""
+
+    key: str
+    folder: str
+
+    def __call__(self) -> Any:
+        if self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
+        return load_named(self.key, "method", "my_module:MyEstimator")()
 
 
 def _named(key: str, known: dict[str, Method]) -> Method:
@@ -167,7 +182,8 @@ def _named(key: str, known: dict[str, Method]) -> Method:
 
 def _own(key: str, title: str, estimator: Any) -> Method:
     def make(seed: int) -> Any:
-        model = estimator() if isinstance(estimator, type) else clone(estimator)
+        made = isinstance(estimator, type | _Named)
+        model = estimator() if made else clone(estimator)
         if "random_state" in getattr(model, "get_params", dict)():
             model.set_params(random_state=seed)
         return model
