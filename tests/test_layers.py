@@ -10,7 +10,8 @@ import isrlearn
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
     ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers"],
-    ["_validation", "_blocks"],
+    ["_labels", "_blocks"],
+    ["_validation"],
     ["moments"],
     ["_comparison", "_spectra", "_rank", "_conditioning", "_parts"],
     ["subspace", "_pairs", "_frame"],

@@ -106,7 +106,9 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """
         self._check_parameters()
         self.__dict__.pop("moments_", None)  # a fit that fails must not look like a fit
-        rows = check_rows(X, y, environments, sample_weight, estimator=self)
+        rows = check_rows(
+            X, y, environments, sample_weight, estimator=self, look_for_nan=self._second_order
+        )
         return self._fit_rows(rows, environments is not None)
 
     def _fit_rows(

@@ -1,61 +1,229 @@
-"""Kernels of stage 1: moments of one block of rows."""
+"""Kernels of stage 1: weight, mean and centred scatter of rows, block by block.
+
+Rows are read once, in blocks that stay in a cache; X is never copied as a whole. Up to 256 features
+all sums are taken in double precision, and how rows are cut into blocks changes nothing that
+matters. Beyond, the d x d products are most of the work, and rows in single precision keep theirs:
+products of a block in single, sums over blocks in double.
+"""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
-BLOCK_BYTES: Final = 2**24  # rows gathered at a time: large enough for BLAS, small beside X
+WIDE: Final = 256  # features beyond which products keep the precision of the rows
+BLOCK_BYTES: Final = 2**22  # of a block of few features: what a cache holds
+MOST_BLOCK_BYTES: Final = 2**27
+ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
+FEW_CELLS: Final = 32  # whose means are one product with their indicators
+FAR: Final = 16.0  # spreads between mean and zero beyond which sums in single precision lose digits
+SAMPLE: Final = 256
+LARGEST_IN_SINGLE: Final = 1e15  # what can be squared and summed in float32
+SMALLEST_IN_SINGLE: Final = 1e-15
+LOOKED_AT: Final = 4  # of many features, the largest values of every fourth block
+PANEL: Final = 256
 ROWS_FOLDED: Final = 64
 FEW_COLUMNS: Final = 64
 
 
-def blocks(members: IntArray, X: FloatArray) -> Iterator[IntArray]:
-    """Cut the row numbers `members` into blocks whose rows of X take bounded memory."""
-    rows = max(1, BLOCK_BYTES // (X.itemsize * X.shape[1]))
-    return (members[start : start + rows] for start in range(0, len(members), rows))
+class CellSums(NamedTuple):
+    """Moments of the rows of one cell."""
+
+    weight: float
+    mean: Float64Array
+    """(d,)"""
+    largest: Float64Array
+    """(d,) max |x| of each column."""
 
 
-def block_moments(
-    block: FloatArray, weights: Float64Array | None, second_order: bool
-) -> tuple[float, Float64Array, Float64Array | None]:
-    """Return weight, mean and centred scatter of one block of rows.
+class CellMeans(NamedTuple):
+    """Weights and means of m cells, from one pass over all rows."""
 
-    The block is centred in its own precision about a provisional mean, which is nearly exact for
-    values close to it; what the provisional mean missed is put right in float64.
+    weights: Float64Array
+    """(m,)"""
+    means: Float64Array
+    """(m, d)"""
+    largest: Float64Array
+    """(d,)"""
+
+
+def block_rows(n_features: int, itemsize: int) -> int:
+    """Return how many rows make a block.
 
     Parameters
     ----------
-    block : ndarray of shape (n, d)
-        Rows, float32 or float64. The d x d product is taken in this precision.
+    n_features : int
+        Number of features.
+    itemsize : int
+        Bytes of a number.
+    """
+    row = n_features * itemsize
+    if n_features <= WIDE:
+        return max(1, BLOCK_BYTES // row)
+    return max(1, min(ROWS_PER_FEATURE * n_features, MOST_BLOCK_BYTES // row))
+
+
+def cell_sums(
+    X: FloatArray,
+    members: IntArray,
+    weights: Float64Array | None,
+    scatter: Float64Array | None,
+) -> CellSums:
+    r"""Return weight and mean of some rows, and add up their centred scatter.
+
+    Every block is centred about the mean p of the first, which is nearly exact for values close to
+    it. What p missed, :math:`\delta`, is put right once, in double precision:
+    :math:`S = \sum_i w_i (x_i - p)(x_i - p)^T - w\,\delta\delta^T`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows, float32 or float64.
+    members : ndarray of shape (n_members,)
+        Which of them, at least one.
     weights : ndarray of shape (n,) or None
         Positive weights; None for ones.
-    second_order : bool
-        Whether to compute the scatter.
+    scatter : ndarray of shape (d, d) or None
+        Zeros, in which the scatter is put; None if only the mean is wanted.
 
     Returns
     -------
-    weight : float
-    mean : ndarray of shape (d,), float64
-    scatter : ndarray of shape (d, d), float64, or None
+    CellSums
     """
-    if weights is None:
-        weights = np.ones(len(block))
-    largest = weights.max()
-    shares = weights / largest  # of order one, so that float32 neither over- nor underflows
-    total = float(shares.sum())
-    provisional = np.average(block, axis=0, weights=shares).astype(block.dtype)
-    centred = block - provisional
-    missed = (shares @ centred) / total
-    mean = provisional.astype(np.float64) + missed
-    if not second_order:
-        return total * largest, mean, None
-    root = centred * np.sqrt(shares).astype(block.dtype)[:, None]
+    unit = 1.0 if weights is None else float(weights[members].max())
+    d, total, missed = X.shape[1], 0.0, np.zeros(X.shape[1])
+    largest = np.zeros(d)
+    provisional: FloatArray | None = None
+    for block in _gathered(X, members):
+        values = block.values
+        largest = np.maximum(largest, block.largest)
+        if provisional is None:
+            provisional = values.mean(axis=0)
+        values -= provisional.astype(values.dtype)
+        # Weights of order one, so that float32 neither over- nor underflows.
+        shares = None if weights is None else weights[block.rows] / unit
+        total += len(values) if shares is None else float(shares.sum())
+        ones = np.ones(len(values), values.dtype) if shares is None else shares.astype(values.dtype)
+        missed += ones @ values
+        if scatter is not None:
+            if shares is not None:
+                values *= np.sqrt(ones)[:, None]
+            # NumPy multiplies one triangle and mirrors it. SciPy's BLAS could add in place, but its
+            # threads would wait for those of NumPy's, which spin for a while after each product.
+            with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for overflow
+                scatter += values.T @ values
+    missed /= total
+    if scatter is not None:
+        _finish(scatter, missed, total, unit)
+    centre = np.zeros(d) if provisional is None else provisional.astype(values.dtype)
+    return CellSums(total * unit, centre.astype(np.float64) + missed, largest)
+
+
+def cell_means(
+    X: FloatArray, codes: IntArray, n_cells: int, weights: Float64Array | None
+) -> CellMeans:
+    """Return weights and means of all cells at once: rows are read where they are, none is moved.
+
+    The sum over the rows of a cell is the product of its indicator with X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows, float32 or float64.
+    codes : ndarray of shape (n,)
+        Cell of each row; `n_cells` for a row of none. A value that is not finite in any row makes a
+        mean that is not finite.
+    n_cells : int
+        Number of cells m.
+    weights : ndarray of shape (n,) or None
+        Positive weights; None for ones.
+
+    Returns
+    -------
+    CellMeans
+    """
+    found = _cell_means(X, codes, n_cells, weights, _needs_double(X[:SAMPLE]))
+    if not np.isfinite(found.means).all():  # perhaps in single precision only
+        found = _cell_means(X, codes, n_cells, weights, True)
+    return found
+
+
+def _cell_means(
+    X: FloatArray, codes: IntArray, n_cells: int, weights: Float64Array | None, double: bool
+) -> CellMeans:
+    dtype = np.dtype(np.float64) if double else X.dtype
+    unit = 1.0 if weights is None else float(weights.max())
+    cells = np.arange(n_cells + 1, dtype=codes.dtype)[:, None]
+    sums, totals = np.zeros((n_cells + 1, X.shape[1])), np.zeros(n_cells + 1)
+    largest = np.zeros(X.shape[1])
+    rows = block_rows(X.shape[1], X.itemsize)
+    buffer = None if X.dtype == dtype else np.empty((min(rows, len(X)), X.shape[1]), dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
-        scatter = (root.T @ root).astype(np.float64) - total * np.outer(missed, missed)
-    return total * largest, mean, scatter * largest
+        for number, start in enumerate(range(0, len(X), rows)):
+            block = X[start : start + rows]
+            indicators = (codes[start : start + rows] == cells).astype(dtype)
+            if weights is not None:
+                indicators *= (weights[start : start + rows] / unit).astype(dtype)
+            totals += indicators.sum(axis=1, dtype=np.float64)
+            sums += indicators @ _as_type(block, buffer)
+            if X.shape[1] <= WIDE or number % LOOKED_AT == 0:
+                largest = np.maximum(largest, largest_values(block))
+        sums[:-1] += 0.0 * sums[-1]  # rows of no cell say only whether they are finite
+    return CellMeans(totals[:-1] * unit, sums[:-1] / totals[:-1, None], largest)
+
+
+class _Block(NamedTuple):
+    rows: IntArray
+    values: FloatArray
+    largest: Float64Array
+
+
+def _gathered(X: FloatArray, members: IntArray) -> Iterator[_Block]:
+    """Yield the rows of a cell in blocks, in a buffer of their own and a precision that is safe."""
+    step = min(block_rows(X.shape[1], X.itemsize), len(members))
+    buffer = np.empty((step, X.shape[1]), X.dtype)
+    sample = X[members[:SAMPLE]]
+    double = X.dtype != np.float64 and (X.shape[1] <= WIDE or _extreme(sample))
+    wide = np.empty(buffer.shape) if double else None
+    for start in range(0, len(members), step):
+        rows = members[start : start + step]
+        # "clip" lets NumPy write to the buffer without one of its own; members are in range.
+        values = np.take(X, rows, axis=0, out=buffer[: len(rows)], mode="clip")
+        yield _Block(rows, _as_type(values, wide), largest_values(values))
+
+
+def _as_type(block: FloatArray, buffer: FloatArray | None) -> FloatArray:
+    """Return a block in the precision of a buffer, there; None leaves it as it is."""
+    if buffer is None:
+        return block
+    converted = buffer[: len(block)]
+    converted[...] = block
+    return converted
+
+
+def _finish(scatter: Float64Array, missed: Float64Array, total: float, unit: float) -> None:
+    """Take out of a scatter what the provisional mean missed; in panels, without a d x d matrix."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
+        for start in range(0, len(missed), PANEL):
+            own = slice(start, start + PANEL)
+            scatter[own] -= np.outer(total * missed[own], missed)
+            scatter[own] *= unit
+
+
+def _needs_double(sample: FloatArray) -> bool:
+    """Whether sums of rows like these must be taken in double precision."""
+    if sample.dtype == np.float64 or sample.shape[1] <= WIDE or _extreme(sample):
+        return True
+    mean, spread = sample.mean(axis=0), sample.std(axis=0)
+    return bool(np.any(np.abs(mean) > FAR * spread))
+
+
+def _extreme(sample: FloatArray) -> bool:
+    """Whether squares of such values leave the range of float32."""
+    largest = float(np.abs(sample).max(initial=0.0))
+    return not SMALLEST_IN_SINGLE < largest < LARGEST_IN_SINGLE
 
 
 def largest_values(block: FloatArray) -> Float64Array:

@@ -5,8 +5,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from isrlearn._labels import UNKNOWN
 from isrlearn._typing import BoolArray, IntArray
-from isrlearn._validation import UNKNOWN, Rows
+from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
 
 N_PARTS: Final = 32

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from isrlearn._base import ISRTransformer, SubspaceAttributes, names_of_features
 from isrlearn._folding import fold
+from isrlearn._labels import UNKNOWN
 from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
-from isrlearn._validation import UNKNOWN, Rows, check_features
+from isrlearn._validation import Rows, check_features
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.subspace import Subspace
 

@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer
 from isrlearn._heads import LogisticHead
+from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
 from isrlearn._predictor_base import ISRPredictor, takes_environments
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import UNKNOWN, Rows, check_rows
+from isrlearn._validation import Rows, check_rows
 
 
 def _head_has(method: str) -> Any:

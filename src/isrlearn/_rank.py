@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._blocks import WIDE
 from isrlearn._typing import Float64Array
 
 AUTO: Final = "auto"
@@ -36,7 +37,8 @@ def mean_rounding(
     r"""Return the rounding error of differences of means along each vector.
 
     A value of column j is off by :math:`\epsilon\,|x_j|`, the mean of n of them by
-    :math:`\sqrt n` less; sums in float64 add their own.
+    :math:`\sqrt n` less; sums add their own, which beyond 256 features are those of the rows'
+    precision.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ def mean_rounding(
         Rows of the smallest cell.
     """
     sizes = np.linalg.norm(vectors * largest, axis=1)
-    return np.asarray(sizes * (precision / np.sqrt(n_rows) + FLOAT64_ROUNDING))
+    summed = 4 * precision if len(largest) > WIDE else FLOAT64_ROUNDING
+    return np.asarray(sizes * (precision / np.sqrt(n_rows) + max(summed, FLOAT64_ROUNDING)))
 
 
 def covariance_rounding(

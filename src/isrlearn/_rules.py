@@ -5,9 +5,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from isrlearn._labels import encode_labels
 from isrlearn._predictor_base import labelled_environments
 from isrlearn._typing import IntArray, LabelArray
-from isrlearn._validation import encode_environments, encode_labels
+from isrlearn._validation import encode_environments
 from isrlearn.metrics import group_scores
 
 WORST_GROUP: Final = "worst-group"

@@ -13,10 +13,10 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing
+from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn.exceptions import SparseInputError
 
-UNKNOWN: Final = -1
 FLOATS: Final = (np.float64, np.float32)
 MOST_NAMED: Final = 5
 MISSING_LABELS: Final = "y has missing labels (None, NaN or NA): drop those rows before fitting."
@@ -40,6 +40,23 @@ class Rows:
     """(n,) index into `environments`, -1 where the environment is unknown."""
     sample_weight: Float64Array | None
     """(n,) positive weights, or None for equal weights."""
+    seen_finite: bool = True
+    """Whether X was looked through for NaN and infinity; else whoever sums it finds them."""
+
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """Return the cell of each row, (n,), and the place of each cell among all, (m,).
+
+        A place is that in the table of classes and environments, row by row. Rows of unknown
+        environment are of a cell m that is not listed. The codes are of the smallest type that
+        holds them: sixteen bits are sorted in one pass.
+        """
+        n_places = len(self.classes) * len(self.environments)
+        codes = self.class_codes * len(self.environments) + self.environment_codes
+        codes[self.environment_codes == UNKNOWN] = n_places
+        cells = np.flatnonzero(np.bincount(codes, minlength=n_places + 1)[:n_places])
+        number = np.full(n_places + 1, len(cells), dtype=np.min_scalar_type(len(cells)))
+        number[cells] = np.arange(len(cells))
+        return number[codes], cells
 
 
 def check_rows(
@@ -51,6 +68,7 @@ def check_rows(
     estimator: BaseEstimator | None = None,
     reset: bool = True,
     chunk: bool = False,
+    look_for_nan: bool = True,
 ) -> Rows:
     """Check and encode the arguments of `fit`. Rows of weight zero are left out.
 
@@ -70,6 +88,8 @@ def check_rows(
         Whether to set these attributes or to check against them.
     chunk : bool, default=False
         Whether more rows may come: then all weights of these may be zero.
+    look_for_nan : bool, default=True
+        False leaves it to whoever sums an array to find what is not finite, and saves a pass.
 
     Returns
     -------
@@ -77,7 +97,9 @@ def check_rows(
     """
     refuse_sparse(X)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
-    X, y = _check_X_y(X, y, estimator, reset)
+    # Of a table the columns are named in the message, so it is looked through at once.
+    seen_finite = look_for_nan or not isinstance(X, np.ndarray)
+    X, y = _check_X_y(X, y, estimator, reset, seen_finite)
     weights = check_weights(sample_weight, len(X), may_be_zero=chunk)
     X, y, environments, weights = _with_weight(X, y, environments, weights)
     classes, class_codes = encode_labels(y, "y")
@@ -94,6 +116,7 @@ def check_rows(
         environments=environment_labels,
         environment_codes=environment_codes,
         sample_weight=weights,
+        seen_finite=seen_finite,
     )
 
 
@@ -151,18 +174,20 @@ def _refuse_text(y: Any) -> None:
 
 
 def _check_X_y(
-    X: Any, y: Any, estimator: BaseEstimator | None, reset: bool
+    X: Any, y: Any, estimator: BaseEstimator | None, reset: bool, finite: bool = True
 ) -> tuple[FloatArray, LabelArray]:
     if getattr(getattr(y, "dtype", None), "kind", "") == "T" or np.ma.isMaskedArray(y):
         y = as_labels(y, "y")
     try:
         with _naming_columns(X):
             if estimator is None:
-                X, y = check_X_y(X, y, dtype=FLOATS)
+                X, y = check_X_y(X, y, dtype=FLOATS, ensure_all_finite=finite)
             else:
-                X, y = validate_data(estimator, X, y, dtype=FLOATS, reset=reset)
+                X, y = validate_data(
+                    estimator, X, y, dtype=FLOATS, reset=reset, ensure_all_finite=finite
+                )
     except TypeError:
-        if np.ndim(y) == 1 and _missing(as_labels(y, "y")).any():  # scikit-learn trips over NA
+        if np.ndim(y) == 1 and is_missing(as_labels(y, "y")).any():  # scikit-learn trips over NA
             raise ValueError(MISSING_LABELS) from None
         raise
     return X, y
@@ -205,6 +230,12 @@ def _not_finite_in_columns(X: Any, error: ValueError) -> str:
         f"X contains {what} in column(s) {named}{more}, in {bad.any(axis=1).sum()} of {len(bad)} "
         f"rows: drop these rows, or {way_out}."
     )
+
+
+def refuse_not_finite(X: FloatArray) -> None:
+    """Raise a ValueError that names the columns in which X is not finite, if it is not."""
+    with _naming_columns(X):
+        check_array(X, dtype=FLOATS, input_name="X")
 
 
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
@@ -310,87 +341,3 @@ def _length(values: Any) -> int | None:
     if hasattr(values, "shape"):
         return int(values.shape[0]) if len(values.shape) else None
     return len(values) if isinstance(values, Sized) and not isinstance(values, str) else None
-
-
-def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
-    """Return sorted distinct labels and codes, -1 where a label is missing."""
-    array = as_labels(values, name)
-    missing = _missing(array)
-    known = array[~missing]
-    if array.dtype == object:
-        known = _one_type(known, name)
-    labels, inverse = np.unique(known, return_inverse=True)
-    codes = np.full(len(array), UNKNOWN, dtype=np.intp)
-    codes[~missing] = inverse
-    return labels, codes
-
-
-def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
-    """Return labels as an array of one dimension, of the length `n_rows` if that is given."""
-    if np.ma.isMaskedArray(values):
-        hidden = np.ma.getmaskarray(values)
-        values = np.ma.getdata(values).astype(object)
-        values[hidden] = None
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
-    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
-    if array.dtype.kind == "T":  # NumPy's strings of variable width
-        array = array.astype(object)
-    if array.ndim != 1:
-        raise ValueError(_not_one_dimensional(array, name))
-    if n_rows is not None and len(array) != n_rows:
-        raise ValueError(f"{name} has {len(array)} values for {n_rows} rows: give one per row.")
-    return array
-
-
-def _not_one_dimensional(array: LabelArray, name: str) -> str:
-    if array.ndim == 0:
-        return f"{name}={array.item()!r} is one value: give one label per row, such as a column."
-    way_out = (
-        "join several attributes into one label"
-        if array.shape[1] > 1
-        else "pass the column itself, or .ravel() of an array"
-    )
-    return (
-        f"{name} has shape {array.shape}, expected one label per row in one dimension: {way_out}."
-    )
-
-
-def _missing(array: LabelArray) -> BoolArray:
-    """Return the mask of missing labels."""
-    if array.dtype == object:
-        return np.fromiter((_is_missing(value) for value in array), dtype=bool, count=len(array))
-    if array.dtype.kind in "fc":
-        return np.isnan(array)
-    if array.dtype.kind in "mM":
-        return np.isnat(array)
-    if array.dtype.kind == "U":
-        # np.array(["a", nan]) is an array of the strings "a" and "nan".
-        return np.asarray(array == "nan")
-    return np.zeros(len(array), dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA refuses to be a bool
-        return True
-
-
-def _one_type(known: LabelArray, name: str) -> LabelArray:
-    """Turn an object array of strings or of numbers into an array of that type."""
-    kinds = {"str" if isinstance(v, str) else _number_or_type(v) for v in known}
-    if len(kinds) > 1 or not kinds <= {"str", "number"}:
-        what = "mixes labels" if len(kinds) > 1 else "has labels"
-        raise TypeError(
-            f"{name} {what} of type {', '.join(sorted(kinds))}: use only strings or only numbers, "
-            "for example by .astype(str)."
-        )
-    return np.array(known.tolist()) if len(known) else known.astype(np.intp)
-
-
-def _number_or_type(value: Any) -> str:
-    return "number" if isinstance(value, Number | np.bool_) else type(value).__name__

@@ -14,15 +14,9 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from isrlearn._labels import UNKNOWN, as_labels, encode_labels
 from isrlearn._typing import Float64Array, IntArray, LabelArray
-from isrlearn._validation import (
-    UNKNOWN,
-    as_labels,
-    check_weights,
-    encode_environments,
-    encode_labels,
-    refuse_continuous,
-)
+from isrlearn._validation import check_weights, encode_environments, refuse_continuous
 
 __all__ = [
     "GroupScores",

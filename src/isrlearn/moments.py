@@ -12,9 +12,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from isrlearn._blocks import block_moments, blocks, largest_values
+from isrlearn._blocks import FEW_CELLS, cell_means, cell_sums
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
-from isrlearn._validation import UNKNOWN, Rows, check_rows
+from isrlearn._validation import Rows, check_rows, refuse_not_finite
 
 __all__ = ["CellMoments"]
 
@@ -48,7 +48,8 @@ class CellMoments:
     scatters : ndarray of shape (m, d, d) or None
         :math:`\sum_i w_i (x_i - m)(x_i - m)^T` of each cell; None when only means are kept.
     largest : ndarray of shape (d,)
-        Largest absolute value in each column, and
+        Largest absolute value in each column (of means of more than 256 features: in every fourth
+        block of rows), and
     precision : float
         the relative rounding error of the coarsest rows: together they say which differences are
         rounding errors only.
@@ -122,24 +123,29 @@ class CellMoments:
     @classmethod
     def from_checked(cls, rows: Rows, *, second_order: bool = True) -> Self:
         """Compute the moments of rows that `check_rows` has passed."""
-        used = rows.environment_codes != UNKNOWN
-        used_rows = np.flatnonzero(used)
-        n_environments = len(rows.environments)
-        codes = rows.class_codes[used] * n_environments + rows.environment_codes[used]
-        order = np.argsort(codes, kind="stable")
-        cells, starts = np.unique(codes[order], return_index=True)
-        index = np.divmod(cells, max(n_environments, 1))
+        codes, cells = rows.cells()
+        index = np.divmod(cells, max(len(rows.environments), 1))
         n_features = rows.X.shape[1]
         result = cls._zeros(rows.classes, rows.environments, *index, n_features, second_order)
-        for cell, members in enumerate(np.split(used_rows[order], starts[1:])):
-            for block in blocks(members, rows.X):
-                X = rows.X[block]
-                weights = None if rows.sample_weight is None else rows.sample_weight[block]
-                result._merge_cell(cell, len(block), *block_moments(X, weights, second_order))
-                result.largest = np.maximum(result.largest, largest_values(X))
+        result.counts[:] = np.bincount(codes, minlength=len(cells) + 1)[:-1]
         result.precision = float(np.finfo(rows.X.dtype).eps)
+        if second_order or len(cells) > FEW_CELLS:
+            result._add_cell_by_cell(rows, codes)
+        elif len(rows.X):
+            values = cell_means(rows.X, codes, len(cells), rows.sample_weight)
+            result.weights[:], result.means[:], result.largest = values
+        if not rows.seen_finite and not (len(cells) and np.isfinite(result.means).all()):
+            refuse_not_finite(rows.X)
         result._refuse_overflow()
         return result
+
+    def _add_cell_by_cell(self, rows: Rows, codes: IntArray) -> None:
+        order = np.argsort(codes, kind="stable")
+        for cell, members in enumerate(np.split(order, np.cumsum(self.counts))[:-1]):
+            scatter = None if self.scatters is None else self.scatters[cell]
+            sums = cell_sums(rows.X, members, rows.sample_weight, scatter)
+            self.weights[cell], self.means[cell] = sums.weight, sums.mean
+            self.largest = np.maximum(self.largest, sums.largest)
 
     def update(self, X: Any, y: Any, environments: Any, sample_weight: Any = None) -> Self:
         """Add a chunk of rows in place.

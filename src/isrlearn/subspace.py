@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.linalg import qr, subspace_angles
 
+from isrlearn._blocks import WIDE
 from isrlearn._spectra import fix_signs
 from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import check_scale
@@ -14,6 +15,7 @@ from isrlearn._validation import check_scale
 __all__ = ["Subspace"]
 
 PROTOCOL: Final = 1
+BLOCK_BYTES: Final = 2**19  # of a block of rows that stays in the cache of one core
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,9 +157,8 @@ class Subspace:
         self._check_features(X, "X")
         if self.rank == 0:
             return np.array(X)
-        amounts = (X - self.centre.astype(X.dtype)) @ self.functionals.T.astype(X.dtype)
-        amounts *= 1 - self.scale
-        return np.asarray(X - amounts @ self.directions.astype(X.dtype))
+        functionals = (1 - self.scale) * self.functionals
+        return _without(X, self.directions, functionals, self.centre)
 
     def reduce(self, X: FloatArray) -> FloatArray:
         """Return the coordinates `P'x` of rows in the kept subspace, (n, d - r)."""
@@ -285,6 +286,26 @@ class Subspace:
                 f"{name} has shape {array.shape}, but there are {self.n_features} features: its "
                 "last dimension must have one entry for each."
             )
+
+
+def _without(
+    X: FloatArray, directions: Float64Array, functionals: Float64Array, centre: Float64Array
+) -> FloatArray:
+    r"""Return :math:`x - D^T F (x - c)` for all rows: X is read and the result written once."""
+    D, F = np.ascontiguousarray(directions, X.dtype), functionals.astype(X.dtype)
+    if X.shape[1] <= WIDE:
+        amounts = (X - centre.astype(X.dtype)) @ F.T
+    else:  # without a copy of X; the product is off by no more than the rounding of X itself
+        amounts = X @ F.T - (functionals @ centre).astype(X.dtype)
+    result = np.empty(X.shape, X.dtype)
+    rows = max(1, BLOCK_BYTES // (X.itemsize * X.shape[1]))
+    buffer = np.empty((min(rows, len(X)), X.shape[1]), X.dtype)
+    times = np.multiply if len(D) == 1 else np.matmul  # a product with one row is slow as a matrix
+    for start in range(0, len(X), rows):
+        own = slice(start, start + rows)
+        removed = times(amounts[own], D, out=buffer[: len(X[own])])
+        np.subtract(X[own], removed, out=result[own])
+    return result
 
 
 def _read_only(array: Float64Array) -> Float64Array:

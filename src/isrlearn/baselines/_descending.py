@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._labels import UNKNOWN
 from isrlearn._numbers import check_number
 from isrlearn._typing import BoolArray, IntArray
-from isrlearn._validation import UNKNOWN, Rows, check_rows
+from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
 from isrlearn.baselines._trials import Trial, descend, starting_weights

@@ -9,10 +9,11 @@ from sklearn.linear_model import LogisticRegression
 
 from isrlearn._blocks import largest_values
 from isrlearn._frame import whitening
+from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
 from isrlearn._numbers import check_number
 from isrlearn._typing import Float64Array, FloatArray, IntArray
-from isrlearn._validation import UNKNOWN, Rows
+from isrlearn._validation import Rows
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival, take
 from isrlearn.subspace import Subspace
 

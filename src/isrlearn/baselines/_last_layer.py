@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
 from isrlearn._predictors import balanced_weights
 from isrlearn._typing import Float64Array
-from isrlearn._validation import UNKNOWN, Rows, check_rows
+from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
 

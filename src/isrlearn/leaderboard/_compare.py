@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._labels import UNKNOWN, encode_labels
 from isrlearn._numbers import check_number
 from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
 from isrlearn._typing import FloatArray, IntArray, LabelArray
-from isrlearn._validation import MISSING_LABELS, UNKNOWN, encode_environments, encode_labels
+from isrlearn._validation import MISSING_LABELS, encode_environments
 from isrlearn.leaderboard._bootstrap import DRAWS
 from isrlearn.leaderboard._entries import complete, entries_of, notes_on, tested_groups
 from isrlearn.leaderboard._methods import Method, chosen_methods

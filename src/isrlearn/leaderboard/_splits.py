@@ -4,9 +4,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from isrlearn._labels import UNKNOWN
 from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
 from isrlearn._typing import IntArray
-from isrlearn._validation import UNKNOWN, encode_environments
+from isrlearn._validation import encode_environments
 
 SPLIT: Final = "split"
 RANDOM: Final = "random"

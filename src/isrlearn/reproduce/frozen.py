@@ -11,8 +11,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from isrlearn import __version__
+from isrlearn._labels import encode_labels
 from isrlearn._typing import IntArray
-from isrlearn._validation import encode_environments, encode_labels
+from isrlearn._validation import encode_environments
 from isrlearn.exceptions import FeatureFileError
 from isrlearn.io import FeatureFile, Features
 from isrlearn.io._features import COLUMNS

@@ -1,0 +1,115 @@
+"""Labels of any type as sorted distinct values and integer codes."""
+
+from numbers import Number
+from typing import Any, Final
+
+import numpy as np
+
+from isrlearn._typing import BoolArray, IntArray, LabelArray
+
+UNKNOWN: Final = -1
+SMALL_RANGE: Final = 2**10
+
+
+def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
+    """Return sorted distinct labels and codes, -1 where a label is missing."""
+    array = as_labels(values, name)
+    if array.dtype.kind in "biu":
+        found = _small_integers(array)
+        if found is not None:
+            return found
+    missing = is_missing(array)
+    known = array[~missing]
+    if array.dtype == object:
+        known = _one_type(known, name)
+    labels, inverse = np.unique(known, return_inverse=True)
+    codes = np.full(len(array), UNKNOWN, dtype=np.intp)
+    codes[~missing] = inverse
+    return labels, codes
+
+
+def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
+    """Encode integers in a small range without sorting; None if the range is not small."""
+    if len(array) == 0:
+        return None
+    least, most = int(array.min()), int(array.max())
+    if most - least > max(SMALL_RANGE, len(array)):
+        return None
+    shifted = array.astype(np.intp) - least
+    present = np.flatnonzero(np.bincount(shifted))
+    place = np.empty(most - least + 1, dtype=np.intp)
+    place[present] = np.arange(len(present))
+    return (present + least).astype(array.dtype), place[shifted]
+
+
+def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
+    """Return labels as an array of one dimension, of the length `n_rows` if that is given."""
+    if np.ma.isMaskedArray(values):
+        hidden = np.ma.getmaskarray(values)
+        values = np.ma.getdata(values).astype(object)
+        values[hidden] = None
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.dtype.kind == "T":  # NumPy's strings of variable width
+        array = array.astype(object)
+    if array.ndim != 1:
+        raise ValueError(_not_one_dimensional(array, name))
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"{name} has {len(array)} values for {n_rows} rows: give one per row.")
+    return array
+
+
+def _not_one_dimensional(array: LabelArray, name: str) -> str:
+    if array.ndim == 0:
+        return f"{name}={array.item()!r} is one value: give one label per row, such as a column."
+    way_out = (
+        "join several attributes into one label"
+        if array.shape[1] > 1
+        else "pass the column itself, or .ravel() of an array"
+    )
+    return (
+        f"{name} has shape {array.shape}, expected one label per row in one dimension: {way_out}."
+    )
+
+
+def is_missing(array: LabelArray) -> BoolArray:
+    """Return the mask of missing labels."""
+    if array.dtype == object:
+        return np.fromiter(
+            (_value_is_missing(value) for value in array), dtype=bool, count=len(array)
+        )
+    if array.dtype.kind in "fc":
+        return np.isnan(array)
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    if array.dtype.kind == "U":
+        # np.array(["a", nan]) is an array of the strings "a" and "nan".
+        return np.asarray(array == "nan")
+    return np.zeros(len(array), dtype=bool)
+
+
+def _value_is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to be a bool
+        return True
+
+
+def _one_type(known: LabelArray, name: str) -> LabelArray:
+    """Turn an object array of strings or of numbers into an array of that type."""
+    kinds = {"str" if isinstance(v, str) else _number_or_type(v) for v in known}
+    if len(kinds) > 1 or not kinds <= {"str", "number"}:
+        what = "mixes labels" if len(kinds) > 1 else "has labels"
+        raise TypeError(
+            f"{name} {what} of type {', '.join(sorted(kinds))}: use only strings or only numbers, "
+            "for example by .astype(str)."
+        )
+    return np.array(known.tolist()) if len(known) else known.astype(np.intp)
+
+
+def _number_or_type(value: Any) -> str:
+    return "number" if isinstance(value, Number | np.bool_) else type(value).__name__
