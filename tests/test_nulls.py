@@ -1,13 +1,14 @@
 """What chance alone gives: sums that permutation and parts must keep."""
 
 import numpy as np
+import pytest
 from conftest import draw_rows
 
 from isrlearn import CellMoments, _nulls
 from isrlearn._conditioning import covariance_evidence, given_classes, mean_evidence
 from isrlearn._frame import noise_frame
 from isrlearn._parts import N_PARTS, PartMoments
-from isrlearn._resampling import _deviations, resampled
+from isrlearn._resampling import _deviations, resampled, units_of_rows, units_of_stream
 from isrlearn._search import _target_rows
 from isrlearn._validation import check_rows
 
@@ -29,7 +30,8 @@ def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monke
     np.testing.assert_allclose(sums[..., 0], np.tile(cells.weights, (7, 1)))
     # Over all cells of equal weight the squares add up to what they are within the true cells.
     squares = _nulls.symmetric(sums[..., -sizes[-1] :] / weights_of(cells)[:, None], 5).sum(axis=1)
-    within = frame.forward.T @ cond.covariances @ frame.forward
+    covariances = cond.scatters / cond.freedom[:, None, None]
+    within = frame.forward.T @ covariances @ frame.forward
     np.testing.assert_allclose(squares, np.tile(within_sum(cells, within), (7, 1, 1)), rtol=1e-4)
 
 
@@ -48,10 +50,31 @@ def test_deviations_of_the_parts_of_a_cell_add_up_to_nothing(random):
     parts = PartMoments.empty(5).update_checked(check_rows(X, y, e, weights))
     cells = parts.total()
     frame = noise_frame(given_classes(cells), np.zeros(5))
-    rows, owners = _deviations(parts, cells, frame)
-    for owner in range(len(cells.means)):
-        own = rows[owners == owner]
-        np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-8 * np.abs(own).sum())
+    kept = units_of_stream(parts, cells, frame)
+    target, _ = _target_rows(check_rows(X, y, e, weights), cells)
+    added_up = units_of_rows(target.X, target.cells, weights, frame)
+    for units in (kept, added_up):
+        rows, owners = _deviations(units, cells, frame)
+        for owner in range(len(cells.means)):
+            own = rows[owners == owner]
+            np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-8 * np.abs(own).sum())
+
+
+@pytest.mark.parametrize("d", [5, 30])
+def test_parts_of_a_stream_and_of_rows_are_the_same(random, d):
+    """Whether d x d matrices are kept and mapped, or rows are mapped first."""
+    X, y, e = draw_rows(seed_of(random), per_cell=3 * N_PARTS, n_features=d)
+    weights = random.exponential(size=len(X))
+    checked = check_rows(X, y, e, weights)
+    parts = PartMoments.empty(d).update_checked(checked)
+    cells = parts.total()
+    frame = noise_frame(given_classes(cells), np.zeros(d))._replace(n_leading=4)
+    target, _ = _target_rows(checked, cells)
+    units = units_of_rows(target.X, target.cells, weights, frame)
+    kept = units_of_stream(parts, cells, frame)
+    order = np.argsort(kept.owners, kind="stable")  # a stream has them part by part
+    for one, other in zip(kept, units, strict=True):
+        np.testing.assert_allclose(one[order], other, rtol=1e-6, atol=1e-6)
 
 
 def test_parts_give_the_noise_that_chance_gives(random):
@@ -64,7 +87,8 @@ def test_parts_give_the_noise_that_chance_gives(random):
         cells = parts.total()
         cond = given_classes(cells)
         frame = noise_frame(cond, np.zeros(5))
-        null = resampled(parts, cells, cond, frame, 200, random)
+        units = units_of_stream(parts, cells, frame)
+        null = resampled(units, cells, cond, frame, 200, random)
         squares.append(np.sum(null.means**2, axis=(1, 2)).mean())
         assert null.means.shape[1:] == mean_evidence(cond).shape
     assert 0.8 < np.mean(squares) / (2 * 2 * 5) < 1.25

@@ -56,7 +56,7 @@ def test_moments_of_x_and_y_give_the_regression_of_each_environment(random):
         np.testing.assert_allclose(cond.coefs[k, 1], model.coef_[:, 0], atol=1e-8)
         residual = X[rows] - model.predict(y[rows, None])
         expected = residual.T @ residual / (len(rows) - 2)
-        np.testing.assert_allclose(cond.covariances[k], expected, atol=1e-8)
+        np.testing.assert_allclose(cond.scatters[k] / cond.freedom[k], expected, atol=1e-8)
         phi = np.column_stack([np.ones(len(rows)), y[rows]])
         np.testing.assert_allclose(cond.grams[k], phi.T @ phi, rtol=1e-9)
 

@@ -14,7 +14,7 @@ from isrlearn._diagnose import Fit, diagnose
 from isrlearn._parts import PartMoments
 from isrlearn._rank import check_n_spurious, check_search
 from isrlearn._rank_test import RankChoice
-from isrlearn._search import Found, NullSource, Search, part_nulls, row_nulls
+from isrlearn._search import Found, NullSource, Search, part_nulls, row_nulls, row_part_nulls
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_features, check_rows, check_scale
 from isrlearn._warnings import warn_user
@@ -120,10 +120,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """
         self._environments_given = environments_given
         self._parts = None
-        if self._automatic and self.rank_test == "moments":
-            self._parts = PartMoments.empty(rows.X.shape[1]).update_checked(rows)
-            moments = self._parts.total()
-        elif moments is None:
+        if moments is None:
             moments = CellMoments.from_checked(rows, second_order=self._second_order)
         self._found = self._find(moments, rows)
         self.moments_ = moments
@@ -312,9 +309,9 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
                 "what tells classes apart."
             )
-        nulls = None if rows is None else row_nulls(rows)
-        if self._parts is not None:
-            nulls = part_nulls(self._parts)
+        nulls = None if self._parts is None else part_nulls(self._parts)
+        if rows is not None:
+            nulls = row_nulls(rows) if self.rank_test == "permutation" else row_part_nulls(rows)
         return self._find_with(moments, nulls, self._recover)
 
     def _find_with(

@@ -14,7 +14,7 @@ import numpy as np
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
 WIDE: Final = 256  # features beyond which products keep the precision of the rows
-BLOCK_BYTES: Final = 2**22  # of a block of few features: what a cache holds
+BLOCK_BYTES: Final = 2**22  # of a block: what a cache holds
 MOST_BLOCK_BYTES: Final = 2**27
 ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
 FEW_CELLS: Final = 32  # whose means are one product with their indicators
@@ -158,7 +158,7 @@ def _cell_means(
     cells = np.arange(n_cells + 1, dtype=codes.dtype)[:, None]
     sums, totals = np.zeros((n_cells + 1, X.shape[1])), np.zeros(n_cells + 1)
     largest = np.zeros(X.shape[1])
-    rows = block_rows(X.shape[1], X.itemsize)
+    rows = max(1, BLOCK_BYTES // (X.shape[1] * X.itemsize))
     buffer = None if X.dtype == dtype else np.empty((min(rows, len(X)), X.shape[1]), dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
         for number, start in enumerate(range(0, len(X), rows)):

@@ -30,19 +30,24 @@ class Conditioned(NamedTuple):
     """(..., m, s, s); the first entry is the weight of the cell."""
     coefs: Float64Array
     """(..., m, s, d)"""
-    covariances: Float64Array
-    """(..., m, p, p) of the residuals, the divisor less by what the coefficients use up."""
+    scatters: Float64Array
+    """(..., m, p, p) of the residuals; as they are in `CellMoments`, so that none is copied."""
+    freedom: Float64Array
+    """(..., m) what a scatter is divided by to be a covariance: less by what the coefficients use
+    up than the weight."""
 
 
 def given_classes(cells: CellMoments) -> Conditioned:
     """Return means and covariances of cells as moments given the class."""
-    weights = (cells.weights * unit_of_weight(cells))[:, None, None]
+    unit = unit_of_weight(cells)
+    weights = cells.weights * unit
     return Conditioned(
         group=cells.class_index,
         environment=cells.environment_index,
-        grams=weights,
+        grams=weights[:, None, None],
         coefs=cells.means[:, None, :],
-        covariances=cells.covariances() * (weights / degrees_of_freedom(weights, 1)),
+        scatters=cells.known_scatters(),
+        freedom=degrees_of_freedom(weights, 1) / unit,
     )
 
 
@@ -68,13 +73,13 @@ def given_response(cells: CellMoments) -> Conditioned:
     first = np.stack([np.ones(len(weights)), means[:, d]], axis=-1)
     second = np.stack([means[:, d], variance + means[:, d] ** 2], axis=-1)
     grams = weights[:, None, None] * np.stack([first, second], axis=1)
-    rescaled = weights / degrees_of_freedom(weights, 2)
     return Conditioned(
         group=np.zeros(len(weights), dtype=np.intp),
         environment=cells.environment_index,
         grams=grams,
         coefs=np.stack([intercepts, slopes], axis=1),
-        covariances=residual * rescaled[:, None, None],
+        scatters=weights[:, None, None] * residual,
+        freedom=degrees_of_freedom(weights, 2),
     )
 
 
@@ -96,6 +101,13 @@ def rounding_errors(cells: CellMoments) -> Float64Array:
 def degrees_of_freedom(weights: Float64Array, n_used: int) -> Float64Array:
     """Return weight - n_used, but never less than half the weight: weights count as rows."""
     return np.asarray(np.maximum(weights - n_used, weights / 2))
+
+
+def within_scatter(cond: Conditioned) -> Float64Array:
+    """Return the scatter of all cells about their own relation to the target, (p, p)."""
+    weights = cond.grams[:, 0, 0]
+    ratio = degrees_of_freedom(weights, cond.grams.shape[-1]) / cond.freedom
+    return np.asarray(np.tensordot(ratio, cond.scatters, axes=1))
 
 
 def common_coefs(cond: Conditioned) -> Float64Array:
@@ -133,7 +145,7 @@ def covariance_evidence(cond: Conditioned) -> Float64Array:
     """
     weights = cond.grams[..., 0, 0]
     weights = np.where(weights < LEAST_ROWS, 0.0, weights)
-    scaled = weights[..., None, None] * cond.covariances
+    scaled = (weights / cond.freedom)[..., None, None] * cond.scatters
     for g in np.unique(cond.group):
         own = cond.group == g
         share = weights[..., own] / np.maximum(weights[..., own].sum(axis=-1, keepdims=True), 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from isrlearn._conditioning import Conditioned, degrees_of_freedom, mean_evidence
+from isrlearn._conditioning import Conditioned, mean_evidence, within_scatter
 from isrlearn._typing import BoolArray, Float64Array
 
 FEW_COORDINATES: Final = 20
@@ -74,11 +74,11 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
     values, vectors, scale = principal_axes(total, rounding)
     most = _most_coordinates(n_rows, n_cells)
     root = np.sqrt(values + ridge(values, most))
-    return Frame(
-        forward=vectors / scale[:, None] / root,
-        backward=(vectors * scale[:, None] * root).T,
-        n_leading=min(len(values), most),
-    )
+    forward = vectors / scale[:, None]
+    forward /= root
+    vectors *= scale[:, None]  # in place: with thousands of features every matrix counts
+    vectors *= root
+    return Frame(forward, vectors.T, n_leading=min(len(values), most))
 
 
 def principal_axes(
@@ -97,9 +97,10 @@ def principal_axes(
         Rounding error of each feature.
     """
     scale, constant = feature_scales(np.diag(covariance), rounding)
-    correlation = covariance / np.outer(scale, scale)
+    correlation = covariance / scale
+    correlation /= scale[:, None]
     correlation[constant] = correlation[:, constant] = 0.0
-    values, vectors = eigh(correlation)
+    values, vectors = eigh(correlation, overwrite_a=True, driver="evd")
     values, vectors = values[::-1], vectors[:, ::-1]
     used = values > SINGULAR * max(values[0], SINGULAR)
     return values[used], vectors[:, used], scale
@@ -156,12 +157,12 @@ def ridge(values: Float64Array, most: int) -> float:
 
 def total_covariance(cond: Conditioned) -> Float64Array:
     """Return the covariance about the common relation to the target, all environments together."""
-    weights = cond.grams[:, 0, 0]
     contrasts = mean_evidence(cond)
     # Scatters, not covariances: their sum with that of the means is the same for all permutations.
-    freedom = degrees_of_freedom(weights, cond.grams.shape[-1])
-    within = np.tensordot(freedom, cond.covariances, axes=1)
-    return np.asarray((within + contrasts.T @ contrasts) / weights.sum())
+    total = within_scatter(cond)
+    total += contrasts.T @ contrasts
+    total /= cond.grams[:, 0, 0].sum()
+    return total
 
 
 def _most_coordinates(n_rows: float, n_cells: int) -> int:

@@ -52,10 +52,10 @@ class TargetRows(NamedTuple):
 def evidence_in(cond: Conditioned, frame: Frame) -> Evidence:
     """Return what differs, in the coordinates of a frame."""
     leading = frame.forward[:, : frame.n_leading]
-    inside = leading.T @ cond.covariances @ leading
+    inside = leading.T @ cond.scatters @ leading
     return Evidence(
         mean_evidence(cond) @ frame.forward,
-        covariance_evidence(cond._replace(covariances=inside)),
+        covariance_evidence(cond._replace(scatters=inside)),
     )
 
 
@@ -205,11 +205,11 @@ def _evidence(sums: Float64Array, sizes: tuple[int, ...], cond: Conditioned) -> 
     products = product.reshape(*grams.shape[:-1], -1)
     inners = inner.reshape(*grams.shape[:-1], -1)
     explained = np.swapaxes(inners, -1, -2) @ inverse @ inners
-    freedom = degrees_of_freedom(grams[..., 0, 0], s)[..., None, None]
     null = cond._replace(
         grams=grams,
         coefs=inverse @ products,
-        covariances=(symmetric(upper, inners.shape[-1]) - explained) / freedom,
+        scatters=symmetric(upper, inners.shape[-1]) - explained,
+        freedom=degrees_of_freedom(grams[..., 0, 0], s),
     )
     return Evidence(mean_evidence(null), covariance_evidence(null))
 

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import chdtrc
 
-from isrlearn._spectra import covariance_difference
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.moments import CellMoments
 
@@ -61,12 +60,18 @@ def only_cells_of(cells: CellMoments, pairs: list[Pair]) -> tuple[CellMoments, l
 
 
 def pair_difference(cells: CellMoments, pair: Pair) -> Float64Array:
-    """Return the pooled covariance difference of a pair, (d, d)."""
-    return covariance_difference(
-        cells.covariances(pair.first),
-        cells.covariances(pair.second),
-        pair.precisions / pair.precisions.sum(),
-    )
+    r"""Return the pooled covariance difference of a pair, (d, d) (Algorithm 2, step I).
+
+    :math:`\Delta\Sigma = \sum_c \omega_c (\Sigma_{c,e_1} - \Sigma_{c,e_2})`, with class weights
+    that are the same for both environments: a change in the class proportions alone makes no
+    difference.
+    """
+    shares = pair.precisions / pair.precisions.sum()
+    difference = np.zeros((cells.n_features, cells.n_features))
+    for share, first, second in zip(shares, pair.first, pair.second, strict=True):
+        for cell, sign in ((first, 1.0), (second, -1.0)):
+            difference += (sign * share / cells.weights[cell]) * cells.known_scatters()[cell]
+    return difference
 
 
 def _pairs_in_common(cells: CellMoments) -> list[Pair]:

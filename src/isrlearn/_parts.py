@@ -5,7 +5,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from isrlearn._labels import UNKNOWN
 from isrlearn._typing import BoolArray, IntArray
 from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
@@ -68,16 +67,16 @@ class PartMoments:
     def _deal(self, rows: Rows) -> tuple[IntArray, dict[tuple[Any, Any], int]]:
         """Return the part of each row, and the rows dealt then; unknown environments go first."""
         dealt = dict(self.dealt)
-        turn = np.zeros(len(rows.X), dtype=np.intp)
-        codes = rows.class_codes * max(len(rows.environments), 1) + rows.environment_codes
-        codes[rows.environment_codes == UNKNOWN] = UNKNOWN
-        for code in np.unique(codes[codes != UNKNOWN]):
-            members = np.flatnonzero(codes == code)
-            c, e = divmod(int(code), len(rows.environments))
+        codes, cells = rows.cells()
+        firsts = np.zeros(len(cells) + 1, dtype=np.intp)
+        counts = np.bincount(codes, minlength=len(cells) + 1)
+        for number, place in enumerate(cells):
+            c, e = divmod(int(place), len(rows.environments))
             cell = rows.classes[c].item(), rows.environments[e].item()
-            first = dealt.get(cell, 0)
-            turn[members] = (first + np.arange(len(members))) % N_PARTS
-            dealt[cell] = first + len(members)
+            firsts[number] = dealt.get(cell, 0)
+            dealt[cell] = int(firsts[number] + counts[number])
+        turn = turns(codes, firsts)
+        turn[codes == len(cells)] = 0
         return turn, dealt
 
     def _refuse_too_large(self, n_cells: int, d: int) -> None:
@@ -88,6 +87,32 @@ class PartMoments:
                 "sklearn.decomposition.IncrementalPCA), give n_spurious, or fit all rows at once "
                 "with rank_test='permutation'."
             )
+
+
+def turns(codes: IntArray, firsts: IntArray | None = None) -> IntArray:
+    """Return the part of each row, (n,): the rows of a cell go to the parts in turn.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Cell of each row.
+    firsts : ndarray of shape (m,), default=None
+        Rows of each cell that were dealt before; None for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> turns(np.array([0, 1, 0, 0])).tolist()
+    [0, 0, 1, 2]
+    """
+    counts = np.bincount(codes)
+    order = np.argsort(codes, kind="stable")
+    starts = np.cumsum(counts) - counts
+    if firsts is not None:
+        starts = starts - firsts[: len(starts)]
+    turn = np.empty(len(codes), dtype=np.intp)
+    turn[order] = np.arange(len(codes)) - np.repeat(starts, counts)
+    return np.asarray(turn % N_PARTS)
 
 
 def _rows_where(rows: Rows, mask: BoolArray) -> Rows:

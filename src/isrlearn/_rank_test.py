@@ -219,13 +219,16 @@ def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
         Directions, independent rows.
     """
     basis = np.linalg.qr(removed.T)[0]
-    inside = means @ basis
-    rest = means - inside @ basis.T
-    if means.shape[2] > FEW_COORDINATES:
-        rest = _without_contrasts(rest, inside[0], means[1:])
-    if rest.shape[1] > rest.shape[2]:
-        rest = np.swapaxes(rest, 1, 2)
-    scatter = rest @ np.swapaxes(rest, 1, 2)
+    inside, n_cells = means @ basis, means.shape[1]
+    if n_cells <= means.shape[2]:  # products of cells: the coordinates are gone at once
+        all_of_it = _gram(means)
+        scatter = all_of_it - _gram(inside)
+        used_up = _used_up_contrasts(inside[0], all_of_it, scatter, means.shape[2])
+        scatter = used_up @ scatter @ used_up
+    else:
+        rest = means - inside @ basis.T
+        used_up = _used_up_contrasts(inside[0], _gram(means), _gram(rest), means.shape[2])
+        scatter = _gram(np.swapaxes(used_up @ rest, 1, 2))
     leading = np.linalg.eigvalsh(scatter)[:, -1]
     trace = np.trace(scatter, axis1=1, axis2=2).copy()
     nothing_left = trace <= EQUAL**2 * np.sum(means**2, axis=(1, 2))  # but rounding errors
@@ -234,21 +237,38 @@ def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
     return np.asarray(standardise(np.cbrt(np.stack([leading, trace], axis=1))).max(axis=1))
 
 
-def _without_contrasts(
-    rest: Float64Array, inside: Float64Array, null: Float64Array
+def _gram(rows: Float64Array) -> Float64Array:
+    """Return products of rows with rows, (..., m, m)."""
+    return np.asarray(rows @ np.swapaxes(rows, -1, -2))
+
+
+def _used_up_contrasts(
+    inside: Float64Array, before: Float64Array, left: Float64Array, n_coordinates: int
 ) -> Float64Array:
-    """Remove the contrasts of cells that strong directions have used up, with their noise.
+    """Return the projection, (m, m), that removes contrasts which strong directions have used up.
 
     A direction that is removed takes along the noise of its own contrast, and the data are left
     with less of it than the nulls: by Bartlett's count (q - r)(m - r) degrees of freedom, not
     (q - r)m. Contrasts that stand out from all nulls, and of which nothing is left, are taken from
     both. In few coordinates this is not done: there is power to spare, and errors cost more.
+
+    Parameters
+    ----------
+    inside : ndarray of shape (m, r)
+        The data along the removed directions.
+    before, left : ndarray of shape (1 + B, m, m)
+        Products of cells, of the data first and then of the nulls, before and after removal.
+    n_coordinates : int
+        Number of coordinates q.
     """
+    every = np.eye(len(inside))
+    if n_coordinates <= FEW_COORDINATES:
+        return every
     contrasts, size, _ = np.linalg.svd(inside, full_matrices=False)
-    contrasts = contrasts[:, size > np.linalg.norm(null, ord=2, axis=(1, 2)).max()]
-    left = np.sum((contrasts.T @ rest) ** 2, axis=2)
-    contrasts = contrasts[:, left[0] <= np.quantile(left[1:], MOSTLY, axis=0)]
-    return np.asarray(rest - contrasts @ (contrasts.T @ rest))
+    contrasts = contrasts[:, size**2 > np.linalg.eigvalsh(before[1:])[:, -1].max()]
+    rest = np.einsum("ic,bij,jc->bc", contrasts, left, contrasts)
+    contrasts = contrasts[:, rest[0] <= np.quantile(rest[1:], MOSTLY, axis=0)]
+    return np.asarray(every - contrasts @ contrasts.T)
 
 
 def partial_traces(differences: Float64Array) -> Float64Array:

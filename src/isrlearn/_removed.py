@@ -11,6 +11,7 @@ from isrlearn._conditioning import (
     degrees_of_freedom,
     rounding_errors,
     unit_of_weight,
+    within_scatter,
 )
 from isrlearn._frame import total_covariance, whitening
 from isrlearn._typing import Float64Array
@@ -62,7 +63,7 @@ def share_of_target(cond: Conditioned, rounding: Float64Array, subspace: Subspac
     freedom = degrees_of_freedom(cond.grams[:, 0, 0], cond.grams.shape[-1])
     if freedom.sum() < ROWS_PER_FEATURE * subspace.n_features:
         return None
-    within = np.tensordot(freedom, cond.covariances, axes=1) / freedom.sum()
+    within = within_scatter(cond) / freedom.sum()
     white = whitening(within, rounding)
     target, removed = _target_contrasts(cond) @ white, subspace.directions @ white
     basis = np.linalg.qr(removed.T)[0]

@@ -1,22 +1,38 @@
 """The null of the rank tests from parts of the cells, without rows."""
 
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from isrlearn._conditioning import Conditioned, covariance_evidence, mean_evidence
 from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence, symmetric
-from isrlearn._parts import PartMoments
-from isrlearn._typing import Float64Array, IntArray
+from isrlearn._parts import N_PARTS, PartMoments, turns
+from isrlearn._typing import Float64Array, FloatArray, IntArray
+from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
 
 LEAST_PARTS: Final = 4
 ENOUGH_PARTS: Final = 8
+SAMPLE: Final = 256
+
+
+class Units(NamedTuple):
+    """Moments of parts of cells: what chance alone does to a cell is seen in how they differ."""
+
+    owners: IntArray
+    """(u,) cell of each part."""
+    weights: Float64Array
+    """(u,)"""
+    means: Float64Array
+    """(u, d)"""
+    covariances: Float64Array
+    """(u, p, p) in the leading coordinates of a frame."""
 
 
 def resampled(
-    parts: PartMoments,
+    units: Units,
     cells: CellMoments,
     cond: Conditioned,
     frame: Frame,
@@ -32,7 +48,7 @@ def resampled(
 
     Parameters
     ----------
-    parts : PartMoments
+    units : Units
         Parts of all cells.
     cells : CellMoments
         The cells that are compared.
@@ -46,41 +62,91 @@ def resampled(
         Source of randomness.
     """
     q, p = frame.forward.shape[1], frame.n_leading
-    deviations, owners = _deviations(parts, cells, frame)
+    deviations, owners = _deviations(units, cells, frame)
     sums = np.zeros((n_draws, len(cells.means), deviations.shape[1]))
     for c in np.unique(cells.class_index):
         own = cells.class_index[owners] == c
         members = np.flatnonzero(cells.class_index == c)
         _add_draws(sums, members, deviations[own], owners[own], random)
-    scaled = sums / np.sqrt(cells.weights)[:, None]
+    sums /= np.sqrt(cells.weights)[:, None]
     null = cond._replace(
         grams=np.broadcast_to(cond.grams, (n_draws, *cond.grams.shape)),
-        coefs=scaled[:, :, None, :q],
-        covariances=symmetric(scaled[..., q:], p),
+        coefs=sums[:, :, None, :q],
+        scatters=symmetric(sums[..., q:], p),
+        freedom=np.ones((n_draws, len(cells.means))),
     )
     return Evidence(mean_evidence(null), covariance_evidence(null))
 
 
-def _deviations(
-    parts: PartMoments, cells: CellMoments, frame: Frame
-) -> tuple[Float64Array, IntArray]:
-    """Return the deviations of all parts from their cells, (u, columns), and these cells, (u,)."""
+def units_of_stream(parts: PartMoments, cells: CellMoments, frame: Frame) -> Units:
+    """Return the parts that a stream has kept.
+
+    Parameters
+    ----------
+    parts : PartMoments
+        Parts of all cells.
+    cells : CellMoments
+        The cells that are compared.
+    frame : Frame
+        Coordinates.
+    """
     leading = frame.forward[:, : frame.n_leading]
-    i, j = np.triu_indices(frame.n_leading)
-    covariances = cells.covariances()
     codes = _codes(cells, cells)
-    rows, owners = [], []
+    found: list[tuple[int, float, Float64Array, Float64Array]] = []
     for part in parts.parts:
         own = _codes(part, cells)
         for cell in np.flatnonzero(np.isin(own, codes)):
+            inside = leading.T @ part.covariances(np.array([cell]))[0] @ leading
             owner = int(np.searchsorted(codes, own[cell]))
-            shift = part.means[cell] - cells.means[owner]
-            spread = part.covariances(np.array([cell]))[0] - covariances[owner]
-            inside = leading.T @ spread @ leading + np.outer(shift @ leading, shift @ leading)
-            row = np.concatenate([shift @ frame.forward, inside[i, j]])
-            rows.append(part.weights[cell] * row)
-            owners.append(owner)
-    return _stretched(np.array(rows), np.array(owners, dtype=np.intp), cells.weights)
+            found.append((owner, float(part.weights[cell]), part.means[cell], inside))
+    owners, weights, means, insides = zip(*found, strict=True)
+    return Units(np.array(owners), np.array(weights), np.array(means), np.array(insides))
+
+
+def units_of_rows(
+    X: FloatArray, cell_of: IntArray, weights: Float64Array | None, frame: Frame
+) -> Units:
+    """Deal rows out to parts and add them up, the covariances in leading coordinates alone.
+
+    So a cell takes 32 p x p matrices instead of 32 d x d ones.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    cell_of : ndarray of shape (n,)
+        Cell of each row.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows.
+    frame : Frame
+        Coordinates.
+    """
+    leading = frame.forward[:, : frame.n_leading]
+    codes = (cell_of * N_PARTS + turns(cell_of)).astype(np.int64)
+    rows = Rows.of_cells(X, codes, weights)
+    means = CellMoments.from_checked(rows, second_order=False)
+    inside = CellMoments.from_checked(replace(rows, X=_mapped(X, leading)))
+    return Units(means.classes // N_PARTS, means.weights, means.means, inside.covariances())
+
+
+def _mapped(X: FloatArray, leading: Float64Array) -> FloatArray:
+    """Return X in leading coordinates, about a point among the rows, without a copy of X."""
+    centre = X[:SAMPLE].mean(axis=0, dtype=np.float64)
+    mapped = X @ leading.astype(X.dtype)
+    mapped -= (centre @ leading).astype(X.dtype)
+    return np.asarray(mapped)
+
+
+def _deviations(units: Units, cells: CellMoments, frame: Frame) -> tuple[Float64Array, IntArray]:
+    """Return the deviations of all parts from their cells, (u, columns), and these cells, (u,)."""
+    leading = frame.forward[:, : frame.n_leading]
+    i, j = np.triu_indices(frame.n_leading)
+    inside = leading.T @ cells.known_scatters() @ leading / cells.weights[:, None, None]
+    shifts = (units.means - cells.means[units.owners]) @ frame.forward
+    ahead = shifts[:, : frame.n_leading]
+    spreads = units.covariances - inside[units.owners] + ahead[:, :, None] * ahead[:, None, :]
+    rows = units.weights[:, None] * np.concatenate([shifts, spreads[:, i, j]], axis=1)
+    return _stretched(rows, units.owners, cells.weights)
 
 
 def _stretched(

@@ -18,7 +18,7 @@ from isrlearn._nulls import Evidence, TargetRows, evidence_in, permuted
 from isrlearn._parts import PartMoments
 from isrlearn._rank import check_rank
 from isrlearn._rank_test import RankChoice, choose_rank
-from isrlearn._resampling import resampled
+from isrlearn._resampling import resampled, units_of_rows, units_of_stream
 from isrlearn._typing import BoolArray, Float64Array
 from isrlearn._validation import Rows
 from isrlearn._workings import Workings
@@ -180,8 +180,28 @@ def response_nulls(rows: Rows) -> NullSource:
 
 
 def part_nulls(parts: PartMoments) -> NullSource:
-    """Return the source that recombines parts of cells."""
-    return lambda *how: resampled(parts, *how)
+    """Return the source that recombines the parts of cells that a stream has kept."""
+    return lambda cells, cond, frame, *how: resampled(
+        units_of_stream(parts, cells, frame), cells, cond, frame, *how
+    )
+
+
+def row_part_nulls(rows: Rows) -> NullSource:
+    """Return the source that recombines parts of cells, added up in a second pass over the rows."""
+
+    def draw(
+        cells: CellMoments,
+        cond: Conditioned,
+        frame: Frame,
+        n_permutations: int,
+        random: np.random.Generator,
+    ) -> Evidence:
+        target, used = _target_rows(rows, cells)
+        weights = None if rows.sample_weight is None else rows.sample_weight[used]
+        units = units_of_rows(target.X, target.cells, weights, frame)
+        return resampled(units, cells, cond, frame, n_permutations, random)
+
+    return draw
 
 
 def _similar_targets(rows: Rows, cells: CellMoments, random: np.random.Generator) -> TargetRows:

@@ -82,27 +82,6 @@ def mean_spectrum(contrasts: Float64Array) -> Spectrum:
     return Spectrum(values, fix_signs(vectors))
 
 
-def covariance_difference(
-    first: Float64Array, second: Float64Array, class_weights: Float64Array
-) -> Float64Array:
-    r"""Difference of two environments' covariances given the class (Algorithm 2, step I).
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (k, d, d)
-        Covariances of the same k classes in the two environments.
-    class_weights : ndarray of shape (k,)
-        Weights that sum to one. They are the same for both environments: a change in the class
-        proportions alone makes no difference.
-
-    Returns
-    -------
-    ndarray of shape (d, d)
-        :math:`\Delta\Sigma = \sum_c \omega_c (\Sigma_{c,e_1} - \Sigma_{c,e_2})`.
-    """
-    return np.asarray(np.tensordot(class_weights, first - second, axes=1))
-
-
 def pair_spectrum(difference: Float64Array) -> Spectrum:
     """Eigen-decompose a covariance difference (Algorithm 2, step II).
 
@@ -116,7 +95,7 @@ def pair_spectrum(difference: Float64Array) -> Spectrum:
     Spectrum
         With d vectors, by descending absolute eigenvalue; values keep their sign.
     """
-    values, vectors = eigh((difference + difference.T) / 2)
+    values, vectors = eigh((difference + difference.T) / 2, overwrite_a=True, driver="evd")
     order = np.argsort(-np.abs(values), kind="stable")
     return Spectrum(values[order], fix_signs(vectors.T[order]))
 

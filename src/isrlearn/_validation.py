@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -42,6 +42,23 @@ class Rows:
     """(n,) positive weights, or None for equal weights."""
     seen_finite: bool = True
     """Whether X was looked through for NaN and infinity; else whoever sums it finds them."""
+
+    @classmethod
+    def of_cells(cls, X: FloatArray, codes: IntArray, weights: Float64Array | None) -> Self:
+        """Return rows whose cells are numbers: these are the classes, in one environment.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Finite rows, float32 or float64.
+        codes : ndarray of shape (n,)
+            Cell of each row.
+        weights : ndarray of shape (n,) or None
+            Positive weights.
+        """
+        classes, places = encode_labels(codes, "codes")
+        one = np.zeros(1, dtype=np.intp)
+        return cls(X, codes, classes, places, one, np.zeros_like(places), weights)
 
     def cells(self) -> tuple[IntArray, IntArray]:
         """Return the cell of each row, (n,), and the place of each cell among all, (m,).

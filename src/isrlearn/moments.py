@@ -213,11 +213,11 @@ class CellMoments:
             Positions of the cells; None for all.
         """
         chosen = slice(None) if cells is None else cells
-        return np.asarray(self._scatters()[chosen] / self.weights[chosen, None, None])
+        return np.asarray(self.known_scatters()[chosen] / self.weights[chosen, None, None])
 
     def variances(self) -> Float64Array:
         """Return the diagonal of each cell's covariance, (m, d)."""
-        diagonals = np.diagonal(self._scatters(), axis1=1, axis2=2)
+        diagonals = np.diagonal(self.known_scatters(), axis1=1, axis2=2)
         return np.asarray(np.maximum(diagonals, 0) / self.weights[:, None])
 
     def centre(self) -> Float64Array:
@@ -302,7 +302,8 @@ class CellMoments:
             precision=0.0,
         )
 
-    def _scatters(self) -> Float64Array:
+    def known_scatters(self) -> Float64Array:
+        """Return the scatters, (m, d, d); moments that hold means only are refused."""
         if self.scatters is None:
             raise ValueError(
                 "these moments hold means only: build them with second_order=True for covariances."
