@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, LogisticHead
+from isrlearn._group_weights import balanced_weights
 from isrlearn._logistic import SOLVED
-from isrlearn._predictors import balanced_weights
 from isrlearn._validation import check_rows
 from isrlearn.baselines import GroupDRO
 from isrlearn.datasets import load_colored_digits

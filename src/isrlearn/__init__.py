@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         reproduce,
         subspace,
     )
+    from isrlearn._chunks import ChunkedRows
     from isrlearn._folding import fold, repair_head
     from isrlearn._heads import LogisticHead
     from isrlearn._predictors import ISRClassifier
@@ -42,6 +43,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "CellMoments": "isrlearn.moments",
+    "ChunkedRows": "isrlearn._chunks",
     "Comparison": "isrlearn.leaderboard",
     "Diagnosis": "isrlearn.diagnosis",
     "ISR": "isrlearn._transformers",
@@ -90,6 +92,7 @@ _SUBMODULES = {
 
 __all__ = [
     "CellMoments",
+    "ChunkedRows",
     "Comparison",
     "Diagnosis",
     "ISR",

@@ -10,11 +10,21 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from isrlearn._chunks import ChunkedRows, as_chunks
 from isrlearn._diagnose import Fit, diagnose
 from isrlearn._parts import PartMoments
+from isrlearn._passes import AddMoments
 from isrlearn._rank import check_n_spurious, check_search
 from isrlearn._rank_test import RankChoice
-from isrlearn._search import Found, NullSource, Search, part_nulls, row_nulls, row_part_nulls
+from isrlearn._search import (
+    Found,
+    NullSource,
+    Search,
+    chunk_nulls,
+    part_nulls,
+    row_nulls,
+    row_part_nulls,
+)
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_features, check_rows, check_scale
 from isrlearn._warnings import warn_user
@@ -28,6 +38,14 @@ def names_of_features(estimator: Any) -> tuple[str, ...]:
     """Return the names of the columns that an estimator was fitted on; without names x0, x1, ..."""
     numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
     return tuple(getattr(estimator, "feature_names_in_", numbered))
+
+
+def set_features(estimator: Any, rows: ChunkedRows) -> None:
+    """Tell an estimator which features it is fitted on."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    estimator.n_features_in_ = rows.n_features
+    if rows.feature_names is not None:
+        estimator.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
 
 
 class SubspaceAttributes(ABC):
@@ -83,15 +101,18 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """Whether the moments need scatters."""
         return True
 
-    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Find the spurious subspace.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
+        X : array-like of shape (n_samples, n_features), or ChunkedRows
+            Features; or rows with all that belongs to them, read chunk by chunk.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels; not with `ChunkedRows`, which have their own, as they have environments
+            and weights.
         environments : array-like of shape (n_samples,), default=None
             Environment of each row, by position: strings or numbers; None, NaN or NA where it is
             unknown (any other value, also -1 or "", is an environment). Rows of unknown
@@ -106,6 +127,10 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """
         self._check_parameters()
         self.__dict__.pop("moments_", None)  # a fit that fails must not look like a fit
+        chunks = as_chunks(X, y, environments, sample_weight)
+        if chunks is not None:
+            set_features(self, chunks)
+            return self._fit_chunks(chunks, chunks.total(AddMoments(self._second_order)).known)
         rows = check_rows(
             X, y, environments, sample_weight, estimator=self, look_for_nan=self._second_order
         )
@@ -122,7 +147,18 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         self._parts = None
         if moments is None:
             moments = CellMoments.from_checked(rows, second_order=self._second_order)
-        self._found = self._find(moments, rows)
+        by_permutation = self.rank_test == "permutation"
+        self._found = self._find(
+            moments, row_nulls(rows) if by_permutation else row_part_nulls(rows)
+        )
+        self.moments_ = moments
+        return self
+
+    def _fit_chunks(self, rows: ChunkedRows, moments: CellMoments) -> Self:
+        """Find the spurious subspace from moments of chunks; a rank test adds a pass."""
+        self._environments_given = len(moments.environments) > 0
+        self._parts = None
+        self._found = self._find(moments, chunk_nulls(rows))
         self.moments_ = moments
         return self
 
@@ -262,7 +298,10 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         check_is_fitted(self, "moments_")
         if self._found is None:
             try:
-                self._found = self._find(self.moments_, None)
+                parts = self._parts
+                self._found = self._find(
+                    self.moments_, None if parts is None else part_nulls(parts)
+                )
             except ValueError as error:
                 # Also an AttributeError, so that hasattr and reprs work in the midst of a stream.
                 raise NotFittedError(f"the rows so far do not give a subspace: {error}") from error
@@ -302,16 +341,13 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     def _automatic(self) -> bool:
         return isinstance(self.n_spurious, str)
 
-    def _find(self, moments: CellMoments, rows: Rows | None) -> Found:
-        """Find the subspace; `rows` are there to be permuted, None where they are gone."""
+    def _find(self, moments: CellMoments, nulls: NullSource | None) -> Found:
+        """Find the subspace; `nulls` are None where there is nothing left to draw from."""
         if len(moments.classes) < 2:
             raise ValueError(
                 f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
                 "what tells classes apart."
             )
-        nulls = None if self._parts is None else part_nulls(self._parts)
-        if rows is not None:
-            nulls = row_nulls(rows) if self.rank_test == "permutation" else row_part_nulls(rows)
         return self._find_with(moments, nulls, self._recover)
 
     def _find_with(

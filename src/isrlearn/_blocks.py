@@ -174,6 +174,26 @@ def _cell_means(
     return CellMeans(totals[:-1] * unit, sums[:-1] / totals[:-1, None], largest)
 
 
+def mapped(X: FloatArray, matrix: Float64Array) -> FloatArray:
+    """Return the product of rows with a matrix, (n, p): up to 256 features in double precision.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    matrix : ndarray of shape (d, p)
+        The matrix.
+    """
+    if X.shape[1] > WIDE or X.dtype == np.float64:
+        return np.asarray(X @ matrix.astype(X.dtype))
+    result = np.empty((len(X), matrix.shape[1]))
+    rows = max(1, BLOCK_BYTES // (X.shape[1] * X.itemsize))
+    for start in range(0, len(X), rows):
+        own = slice(start, start + rows)
+        np.matmul(X[own].astype(np.float64), matrix, out=result[own])
+    return result
+
+
 class _Block(NamedTuple):
     rows: IntArray
     values: FloatArray

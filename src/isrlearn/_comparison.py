@@ -1,10 +1,11 @@
 """Which cells can be compared across environments, and what to tell the user about the others."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from isrlearn._typing import BoolArray, IntArray
+from isrlearn._typing import BoolArray, IntArray, LabelArray
+from isrlearn._validation import Rows
 from isrlearn._warnings import warn_user
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
 from isrlearn.moments import CellMoments
@@ -51,6 +52,37 @@ def comparable(
     _warn_of_empty_cells(moments, classes, usable)
     _warn_of_tiny_cells(moments, kept)
     return moments if kept.all() else moments.take(kept)
+
+
+class CellTable(NamedTuple):
+    """Which cells there are, without their sums."""
+
+    classes: LabelArray
+    environments: LabelArray
+    class_index: IntArray
+    """(m,)"""
+    environment_index: IntArray
+    """(m,)"""
+
+    @classmethod
+    def of(cls, cells: CellMoments) -> Self:
+        """Return the table of some moments."""
+        return cls(cells.classes, cells.environments, cells.class_index, cells.environment_index)
+
+    def codes_of(self, rows: Rows) -> IntArray:
+        """Return the cell of each row, (n,); -1 where it is in none of them."""
+        # Labels that the rows lack may be in the table, and the other way round.
+        table = np.full((len(self.classes) + 1, len(self.environments) + 1), -1, dtype=np.intp)
+        table[self.class_index, self.environment_index] = np.arange(len(self.class_index))
+        classes = _places(rows.classes, self.classes)
+        environments = np.append(_places(rows.environments, self.environments), -1)
+        return np.asarray(table[classes[rows.class_codes], environments[rows.environment_codes]])
+
+
+def _places(labels: LabelArray, known: LabelArray) -> IntArray:
+    """Return the place of each label among sorted known ones, -1 where it is none of them."""
+    place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+    return np.asarray(np.where(known[place] == labels, place, -1), dtype=np.intp)
 
 
 def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:

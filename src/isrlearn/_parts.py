@@ -53,7 +53,7 @@ class PartMoments:
         self._refuse_too_large(len(dealt), rows.X.shape[1])
         # First all moments of the chunk, then all sums: rows that are refused change nothing.
         chunks = [
-            CellMoments.from_checked(_rows_where(rows, turn == number)) for number in range(N_PARTS)
+            CellMoments.from_checked(rows_where(rows, turn == number)) for number in range(N_PARTS)
         ]
         for part, chunk in zip(self.parts, chunks, strict=True):
             part.absorb(chunk)
@@ -115,7 +115,10 @@ def turns(codes: IntArray, firsts: IntArray | None = None) -> IntArray:
     return np.asarray(turn % N_PARTS)
 
 
-def _rows_where(rows: Rows, mask: BoolArray) -> Rows:
+def rows_where(rows: Rows, mask: BoolArray) -> Rows:
+    """Return the rows where a mask, (n,), is true; the labels stay all."""
+    if mask.all():
+        return rows
     return replace(
         rows,
         X=rows.X[mask],

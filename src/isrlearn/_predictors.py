@@ -1,22 +1,34 @@
 """Stage 3: removal and a linear classifier in one estimator."""
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._base import ISRTransformer
+from isrlearn._base import ISRTransformer, set_features
+from isrlearn._chunks import ChunkedRows, InMemory, as_chunks
+from isrlearn._group_weights import balanced_weights, group_factors
 from isrlearn._heads import LogisticHead
-from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
+from isrlearn._passes import AddMoments, AllMoments
+from isrlearn._pooled import Pooled
 from isrlearn._predictor_base import ISRPredictor, takes_environments
+from isrlearn._sum_heads import (
+    Removed,
+    fit_from_sums,
+    needs_scatters,
+    solved_by_slopes,
+    why_not,
+)
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows
+
+LARGE: Final = 2**28  # bytes of rows that a head is to be fitted without a copy of
 
 
 def _head_has(method: str) -> Any:
@@ -102,15 +114,20 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         self.head = head
         self.group_weight = group_weight
 
-    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Find the spurious subspace and fit the head without it.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
+        X : array-like of shape (n_samples, n_features), or ChunkedRows
+            Features; or rows with all that belongs to them, read chunk by chunk. Then the head must
+            be `LogisticHead`, `LogisticRegression`, `LinearDiscriminantAnalysis` or
+            `RidgeClassifier`, and the tests of ``n_spurious="auto"`` recombine parts of the rows.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels; not with `ChunkedRows`, which have their own, as they have environments
+            and weights.
         environments : array-like of shape (n_samples,), default=None
             Environment of each row; None, NaN or NA where it is unknown. Such rows train the head
             only. None: nothing is removed, with a `SingleEnvironmentWarning`.
@@ -124,12 +141,47 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         """
         self._check_parts()
         self._forget()
+        chunks = as_chunks(X, y, environments, sample_weight)
+        if chunks is not None:
+            return self._fit_chunks(chunks)
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.classes)
-        weights = self._head_weights(rows)
+        weights, head = self._head_weights(rows), self._head_or_default()
         self.isr_ = self._fresh_isr()._fit_rows(rows, environments is not None)
-        self._fit_head(rows, weights)
+        if (
+            rows.X.nbytes < LARGE
+            or self.isr_.reduced
+            or not solved_by_slopes(head, rows.X.shape[1])
+        ):
+            self._fit_head(rows, weights)
+        else:  # without a copy of the rows
+            moments = AllMoments.with_others(self.isr_.moments_, rows)
+            self._fit_head_from_sums(InMemory(rows), moments)
         return self
+
+    def _fit_chunks(self, rows: ChunkedRows) -> Self:
+        head = self._head_or_default()
+        reason = why_not(head)
+        if reason:
+            raise ValueError(f"head={head!r} cannot be fitted chunk by chunk: {reason}.")
+        set_features(self, rows)
+        isr = self._fresh_isr()
+        if isr.reduced:
+            raise ValueError(
+                "reduced=True is not there for chunks: leave it out, the predictions are the same."
+            )
+        second_order = isr._second_order or needs_scatters(head, rows.n_features)
+        moments = rows.total(AddMoments(second_order))
+        self.isr_ = isr._fit_chunks(rows, moments.known)
+        self._fit_head_from_sums(rows, moments)
+        return self
+
+    def _fit_head_from_sums(self, rows: ChunkedRows, moments: AllMoments) -> None:
+        head = clone(self._head_or_default())
+        factors = group_factors(moments, balanced=self._balanced)
+        pooled = Pooled.of(moments, factors, scatters=needs_scatters(head, rows.n_features))
+        removed = Removed(rows, self.isr_.subspace_, factors, pooled)
+        self.head_ = fit_from_sums(head, removed)
 
     @_head_has("decision_function")
     def decision_function(self, X: Any) -> FloatArray:
@@ -193,42 +245,12 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
                 f"head={head!r} is not a classifier: give one such as LogisticRegression()."
             )
 
-    def _head_weights(self, rows: Rows) -> Float64Array | None:
+    @property
+    def _balanced(self) -> bool:
+        """Whether the groups count the same in the head."""
         if self.group_weight not in (None, "balanced"):
             raise ValueError(f"group_weight={self.group_weight!r} must be None or 'balanced'.")
-        if self.group_weight is None or takes_environments(self._head_or_default()):
-            return rows.sample_weight
-        return balanced_weights(rows)
+        return self.group_weight is not None and not takes_environments(self._head_or_default())
 
-
-def balanced_weights(rows: Rows) -> Float64Array:
-    """Return weights that make every (class, environment) group count the same.
-
-    Rows of unknown environment get the mean weight of their class, or of all known rows where the
-    whole class is unknown. Without any known environment, the classes are the groups. The mean
-    weight is one.
-
-    Parameters
-    ----------
-    rows : Rows
-        Checked rows; their own weights are multiplied in.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
-    environment = rows.environment_codes
-    if len(rows.environments) == 0:
-        environment = np.zeros_like(environment)
-    known = environment != UNKNOWN
-    group = rows.class_codes * (environment.max() + 1) + environment
-    _, place = np.unique(group[known], return_inverse=True)
-    result = np.ones(len(own))
-    result[known] = 1 / np.bincount(place, own[known])[place]
-    totals = np.bincount(rows.class_codes[known], (own * result)[known], len(rows.classes))
-    counts = np.bincount(rows.class_codes[known], own[known], len(rows.classes))
-    overall = np.full_like(totals, totals.sum() / counts.sum())
-    class_factors = np.divide(totals, counts, out=overall, where=counts > 0)
-    result[~known] = class_factors[rows.class_codes[~known]]
-    return own * result * (own.sum() / np.sum(own * result))
+    def _head_weights(self, rows: Rows) -> Float64Array | None:
+        return balanced_weights(rows) if self._balanced else rows.sample_weight

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from isrlearn._blocks import mapped
 from isrlearn._conditioning import Conditioned, covariance_evidence, mean_evidence
 from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence, symmetric
@@ -15,7 +16,6 @@ from isrlearn.moments import CellMoments
 
 LEAST_PARTS: Final = 4
 ENOUGH_PARTS: Final = 8
-SAMPLE: Final = 256
 
 
 class Units(NamedTuple):
@@ -122,19 +122,30 @@ def units_of_rows(
         Coordinates.
     """
     leading = frame.forward[:, : frame.n_leading]
-    codes = (cell_of * N_PARTS + turns(cell_of)).astype(np.int64)
-    rows = Rows.of_cells(X, codes, weights)
-    means = CellMoments.from_checked(rows, second_order=False)
-    inside = CellMoments.from_checked(replace(rows, X=_mapped(X, leading)))
+    codes = cell_of * N_PARTS + turns(cell_of)
+    means, inside = add_up_units(X, codes, weights, leading)
     return Units(means.classes // N_PARTS, means.weights, means.means, inside.covariances())
 
 
-def _mapped(X: FloatArray, leading: Float64Array) -> FloatArray:
-    """Return X in leading coordinates, about a point among the rows, without a copy of X."""
-    centre = X[:SAMPLE].mean(axis=0, dtype=np.float64)
-    mapped = X @ leading.astype(X.dtype)
-    mapped -= (centre @ leading).astype(X.dtype)
-    return np.asarray(mapped)
+def add_up_units(
+    X: FloatArray, codes: IntArray, weights: Float64Array | None, leading: Float64Array
+) -> tuple[CellMoments, CellMoments]:
+    """Return the means of parts, and their moments in leading coordinates.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    codes : ndarray of shape (n,)
+        Part of each row: the classes of the results.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows.
+    leading : ndarray of shape (d, p)
+        Map to leading coordinates.
+    """
+    rows = Rows.of_cells(X, codes, weights)
+    means = CellMoments.from_checked(rows, second_order=False)
+    return means, CellMoments.from_checked(replace(rows, X=mapped(X, leading)))
 
 
 def _deviations(units: Units, cells: CellMoments, frame: Frame) -> tuple[Float64Array, IntArray]:

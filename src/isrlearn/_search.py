@@ -5,6 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
+from isrlearn._chunks import ChunkedRows
+from isrlearn._comparison import CellTable
 from isrlearn._conditioning import Conditioned, rounding_errors, unit_of_weight
 from isrlearn._frame import Frame, noise_frame
 from isrlearn._joint import (
@@ -16,6 +18,7 @@ from isrlearn._joint import (
 )
 from isrlearn._nulls import Evidence, TargetRows, evidence_in, permuted
 from isrlearn._parts import PartMoments
+from isrlearn._passes import AddUnits
 from isrlearn._rank import check_rank
 from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._resampling import resampled, units_of_rows, units_of_stream
@@ -204,6 +207,13 @@ def row_part_nulls(rows: Rows) -> NullSource:
     return draw
 
 
+def chunk_nulls(rows: ChunkedRows) -> NullSource:
+    """Return the source that recombines parts of cells, added up in a pass over chunks."""
+    return lambda cells, cond, frame, *how: resampled(
+        rows.total(AddUnits.of(cells, frame)).units(), cells, cond, frame, *how
+    )
+
+
 def _similar_targets(rows: Rows, cells: CellMoments, random: np.random.Generator) -> TargetRows:
     """Return rows with phi(y) = (1, y), in strata of neighbouring y."""
     target, used = _target_rows(rows, cells)
@@ -217,12 +227,7 @@ def _similar_targets(rows: Rows, cells: CellMoments, random: np.random.Generator
 
 def _target_rows(rows: Rows, cells: CellMoments) -> tuple[TargetRows, BoolArray]:
     """Return the rows that are in one of the cells, and the mask of these rows."""
-    table = np.full((len(rows.classes), len(rows.environments) + 1), -1, dtype=np.intp)
-    classes = np.searchsorted(rows.classes, cells.classes)
-    environments = np.searchsorted(rows.environments, cells.environments)
-    places = classes[cells.class_index], environments[cells.environment_index]
-    table[places] = np.arange(len(cells.means))
-    code = table[rows.class_codes, rows.environment_codes]  # unknown, -1, is the last column
+    code = CellTable.of(cells).codes_of(rows)
     used = code >= 0
     weights = None
     if rows.sample_weight is not None:

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._group_weights import balanced_weights
 from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
-from isrlearn._predictors import balanced_weights
 from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
+from isrlearn._group_weights import balanced_weights
 from isrlearn._numbers import check_number
-from isrlearn._predictors import balanced_weights
 from isrlearn._transformers import ISR, ISRCov, ISRMean
 from isrlearn._validation import check_rows
 from isrlearn.exceptions import TinyCellWarning

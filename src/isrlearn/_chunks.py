@@ -1,0 +1,364 @@
+"""Rows that come chunk by chunk: what is larger than memory, or on other machines.
+
+Everything that a fit needs of the rows is a sum over them. So a source of rows has one verb,
+`total`: apply a function to every chunk and add up what it returns. A loop over a file does that,
+and so does a cluster.
+"""
+
+import mmap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from isrlearn._blocks import WIDE, block_rows
+from isrlearn._validation import Rows, check_rows
+
+CHUNK_BYTES: Final = 2**25
+LARGE_MAP: Final = 2**27  # bytes of a memory map that is not read at once
+
+T = TypeVar("T", bound="Addable")
+Watch = Callable[[str, int, int | None], None]
+"""Called with what is done, the rows done and the rows of all (None if that is not known)."""
+
+
+class Addable(Protocol):
+    """Something that adds up."""
+
+    def __add__(self: T, other: T, /) -> T:
+        """Return the sum."""
+
+
+class Chunk(NamedTuple):
+    """Some rows, not checked."""
+
+    X: Any
+    """(n, d)"""
+    y: Any
+    """(n,) class labels."""
+    environments: Any = None
+    """(n,) environments; None where unknown, or for all."""
+    sample_weight: Any = None
+    """(n,) weights; None for ones."""
+
+
+class Save(Protocol):
+    """Keep what was added up so far."""
+
+    def __call__(self, n_chunks: int, running: Any) -> None:
+        """Keep the sum over the first chunks."""
+
+
+class ChunkedRows(ABC):
+    """Rows whose sums can be taken as often as they are asked for.
+
+    ``ISRMean``, ``ISRCov``, ``ISR`` and ``ISRClassifier`` take one as X: labels, environments and
+    weights come with it. Make one with `from_arrays`, `from_chunks`, `isrlearn.io.open_rows` or
+    `isrlearn.distributed.DaskRows`.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of features d.
+    n_rows : int or None
+        Number of rows, if that is known before they are read.
+    feature_names : tuple of str or None
+        Names of the features.
+
+    Examples
+    --------
+    >>> from isrlearn import ChunkedRows, ISRMean
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> halves = [(X[::2], y[::2], species[::2]), (X[1::2], y[1::2], species[1::2])]
+    >>> chunked = ISRMean(1).fit(ChunkedRows.from_chunks(halves))
+    >>> whole = ISRMean(1).fit(X, y, environments=species)
+    >>> bool(chunked.subspace_.angles_to(whole.subspace_).max() < 1e-6)
+    True
+    """
+
+    n_features: int
+    n_rows: int | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def total(self, function: Callable[[Rows], T]) -> T:
+        """Return the sum of what a function returns for each chunk of checked rows.
+
+        Parameters
+        ----------
+        function : callable
+            Its results have ``+``.
+        """
+
+    @staticmethod
+    def from_arrays(
+        X: Any,
+        y: Any,
+        *,
+        environments: Any = None,
+        sample_weight: Any = None,
+        watch: Watch | None = None,
+    ) -> "LocalChunks":
+        """Return rows of arrays that are read slice by slice.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            A memory map (``np.load(file, mmap_mode="r")``), or anything that has ``shape`` and
+            ``dtype`` and gives rows for ``X[a:b]``: a tensor, a dataset of an HDF5 or zarr file. Of
+            a memory map, pages are given back when their rows were read.
+        y : array of shape (n,)
+            Class labels.
+        environments : array of shape (n,), default=None
+            Environments; None, NaN or NA where unknown.
+        sample_weight : array of shape (n,), default=None
+            Weights.
+        watch : callable, default=None
+            Called with what is done, the rows done and the rows of all.
+        """
+        columns = Chunk(X, y, environments, sample_weight)
+        _check_lengths(columns)
+        n_rows, n_features = X.shape
+        step = chunk_rows(n_features, np.dtype(_dtype_of(X)).itemsize)
+        starts = range(0, n_rows, step)
+
+        def chunks(skip: int) -> Iterator[Chunk]:
+            for start in starts[skip:]:
+                yield Chunk(*(_part(column, start, start + step) for column in columns))
+
+        return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch)
+
+    @staticmethod
+    def from_chunks(
+        chunks: Iterable[Any] | Callable[[], Iterable[Any]], *, watch: Watch | None = None
+    ) -> "LocalChunks":
+        """Return rows of chunks (X, y), (X, y, environments) or (X, y, environments, weights).
+
+        Parameters
+        ----------
+        chunks : iterable, or callable that returns one
+            A logistic head needs several passes: give something that can be iterated over again,
+            such as a list, a torch DataLoader, or a function that opens the file anew.
+        watch : callable, default=None
+            As in `from_arrays`.
+        """
+        make = _again(chunks)
+        first = Chunk(*next(iter(make()), ()))
+        shape = np.shape(first.X)
+        if len(shape) != 2:
+            raise ValueError(
+                f"the first chunk has features of shape {shape}, expected (rows, features)."
+            )
+        return LocalChunks(
+            lambda skip: (Chunk(*chunk) for chunk in islice(make(), skip, None)),
+            int(shape[1]),
+            watch=watch,
+        )
+
+
+class LocalChunks(ChunkedRows):
+    """Chunks that this process reads one after the other.
+
+    Parameters
+    ----------
+    chunks : callable
+        Returns an iterator over `Chunk`, without the first ones.
+    n_features : int
+        Number of features.
+    n_rows : int, default=None
+        Number of rows, if that is known.
+    feature_names : tuple of str, default=None
+        Names of the features.
+    watch : callable, default=None
+        Called with what is done, the rows done and the rows of all.
+    """
+
+    def __init__(
+        self,
+        chunks: Callable[[int], Iterator[Chunk]],
+        n_features: int,
+        *,
+        n_rows: int | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self._chunks = chunks
+        self.n_features = n_features
+        self.n_rows = n_rows
+        self.feature_names = feature_names
+        self.watch = watch
+
+    def total(
+        self,
+        function: Callable[[Rows], T],
+        *,
+        n_done: int = 0,
+        running: T | None = None,
+        save: Save | None = None,
+    ) -> T:
+        """Return the sum of what a function returns for each chunk of checked rows.
+
+        Parameters
+        ----------
+        function : callable
+            Its results have ``+``.
+        n_done : int, default=0
+            Chunks that are in `running`, the sum so far.
+        running : object, default=None
+            See `n_done`.
+        save : callable, default=None
+            Called with the number of chunks done and their sum after each.
+        """
+        rows_done = 0
+        for number, chunk in enumerate(self._chunks(n_done), n_done + 1):
+            rows = self._checked(chunk, number)
+            part = function(rows)
+            if running is None:
+                running = part
+            else:
+                running += part  # in place where the sum knows how
+            rows_done += len(rows.X)
+            if save is not None:
+                save(number, running)
+            if self.watch is not None:
+                self.watch(_name(function), rows_done, self.n_rows)
+        if running is None:
+            raise ValueError("there are no rows: give at least one chunk.")
+        return running
+
+    def _checked(self, chunk: Chunk, number: int) -> Rows:
+        try:
+            rows = check_rows(*chunk, chunk=True)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"chunk {number}: {error}") from error
+        if rows.X.shape[1] != self.n_features:
+            raise ValueError(
+                f"chunk {number} has {rows.X.shape[1]} features, the first has {self.n_features}: "
+                "all chunks must have the same columns."
+            )
+        return rows
+
+
+class InMemory(ChunkedRows):
+    """Checked rows that are there: one chunk, which functions read in blocks of their own.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.n_rows, self.n_features = rows.X.shape
+
+    def total(self, function: Callable[[Rows], T]) -> T:
+        """Return what a function returns for the rows."""
+        return function(self.rows)
+
+
+def as_chunks(X: Any, y: Any, environments: Any, sample_weight: Any) -> ChunkedRows | None:
+    """Return the arguments of `fit` as chunks if they are such; None for arrays in memory.
+
+    A large memory map is read chunk by chunk: looked through as a whole it would fill the memory.
+
+    Parameters
+    ----------
+    X : array-like or ChunkedRows
+        Features.
+    y, environments, sample_weight : array-like or None
+        What belongs to them.
+    """
+    others = {"y": y, "environments": environments, "sample_weight": sample_weight}
+    if isinstance(X, ChunkedRows):
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} cannot be given beside ChunkedRows: labels, environments and "
+                "weights are part of the rows."
+            )
+        return X
+    mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP
+    if not mapped or y is None or X.dtype not in (np.float32, np.float64):
+        return None
+    return ChunkedRows.from_arrays(X, y, environments=environments, sample_weight=sample_weight)
+
+
+def chunk_rows(n_features: int, itemsize: int) -> int:
+    """Return how many rows make a chunk: at least 32 MB, more where products are large."""
+    if n_features > WIDE:
+        return block_rows(n_features, itemsize)
+    return max(1, CHUNK_BYTES // (n_features * itemsize))
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "title", "Reading"))
+
+
+def _again(chunks: Any) -> Callable[[], Iterable[Any]]:
+    """Return a function that gives the chunks from the first on."""
+    if callable(chunks):
+        return chunks
+    if iter(chunks) is not chunks:
+        return lambda: chunks
+    first = next(chunks, None)
+    return _Once(first, chunks)
+
+
+class _Once:
+    """An iterator whose first chunk may be looked at, and that can be gone through once."""
+
+    def __init__(self, first: Any, others: Iterator[Any]) -> None:
+        self.first, self.others, self.used = first, others, False
+
+    def __call__(self) -> Iterator[Any]:
+        if self.first is None:
+            return
+        yield self.first
+        if self.used:
+            raise ValueError(
+                "the chunks are an iterator, which can be gone through once, and this fit reads "
+                "the rows several times: give a list, or a function that returns a new iterator."
+            )
+        self.used = True
+        yield from self.others
+
+
+def _check_lengths(columns: Chunk) -> None:
+    if len(columns.X.shape) != 2:
+        raise ValueError(f"X has shape {tuple(columns.X.shape)}, expected (rows, features).")
+    for name, column in zip(Chunk._fields[1:], columns[1:], strict=True):
+        if column is not None and len(column) != len(columns.X):
+            raise ValueError(
+                f"{name} has {len(column)} values but X has {len(columns.X)} rows: give one value "
+                "per row."
+            )
+
+
+def _part(column: Any, start: int, stop: int) -> Any:
+    """Return some rows of a column; of a memory map a copy, and the pages are given back."""
+    if column is None:
+        return None
+    if hasattr(column, "iloc"):
+        return column.iloc[start:stop]
+    if not isinstance(column, np.memmap):
+        return column[start:stop]
+    part = np.array(column[start:stop])
+    release(column)
+    return part
+
+
+def release(mapped: Any) -> None:
+    """Give the pages of a memory map back: they stay in the cache of the system, not in ours."""
+    pages, advice = getattr(mapped, "_mmap", None), getattr(mmap, "MADV_DONTNEED", None)
+    # With "c" changes live in the pages alone and would be lost.
+    if pages is not None and advice is not None and mapped.mode in ("r", "r+"):
+        pages.madvise(advice)
+
+
+def _dtype_of(X: Any) -> Any:
+    name = str(getattr(X, "dtype", "float64")).rpartition(".")[2]  # torch.float32
+    return name if name in ("float16", "float32") else "float64"

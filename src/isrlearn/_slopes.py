@@ -1,0 +1,104 @@
+r"""Kernel: logistic loss and its slope, summed over rows, so that blocks of rows add up.
+
+Two classes have one vector of weights and the logistic loss; k > 2 have k vectors and the softmax,
+as in scikit-learn.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from isrlearn._typing import Float64Array, FloatArray, IntArray
+
+BLOCK_BYTES: Final = 2**22  # read from memory once: scores and slope are both taken of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Slope:
+    r"""The sum :math:`\sum_i \omega_i \ell_i` over rows, and its derivatives.
+
+    Parameters
+    ----------
+    loss : float
+        The sum.
+    coef : ndarray of shape (m, d)
+        By the weights; m = 1 for two classes, else m = k.
+    bias : ndarray of shape (m,)
+        By the bias.
+    """
+
+    loss: float
+    coef: Float64Array
+    bias: Float64Array
+
+    def __add__(self, other: "Slope") -> "Slope":
+        """Return the slope of the rows of both."""
+        return Slope(self.loss + other.loss, self.coef + other.coef, self.bias + other.bias)
+
+
+def slope_of(
+    X: FloatArray,
+    codes: IntArray,
+    weights: Float64Array | None,
+    coef: Float64Array,
+    bias: Float64Array,
+) -> Slope:
+    """Return the slope of the loss of rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows, float32 or float64. Products with X are taken in this precision block by block, all
+        else in float64.
+    codes : ndarray of shape (n,)
+        Class of each row.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows; None for ones.
+    coef : ndarray of shape (m, d)
+        Weights of the model; m = 1 for two classes, else m = k.
+    bias : ndarray of shape (m,)
+        Its bias.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0], [-1.0]]), np.array([1, 0])
+    >>> slope_of(X, y, None, np.zeros((1, 1)), np.zeros(1)).coef
+    array([[-1.]])
+    """
+    total = Slope(0.0, np.zeros_like(coef), np.zeros_like(bias))
+    rows = max(1, BLOCK_BYTES // (X.itemsize * X.shape[1]))
+    small = coef.T.astype(X.dtype)
+    for start in range(0, len(X), rows):
+        own = slice(start, start + rows)
+        scores = (X[own] @ small).astype(np.float64) + bias
+        losses, errors = _losses(scores, codes[own])
+        if weights is not None:
+            losses *= weights[own]
+            errors *= weights[own, None]
+        by_coef = errors.T.astype(X.dtype) @ X[own]
+        total += Slope(float(losses.sum()), by_coef.astype(np.float64), errors.sum(axis=0))
+    return total
+
+
+def _losses(scores: Float64Array, codes: IntArray) -> tuple[Float64Array, Float64Array]:
+    """Return the losses, (n,), and their derivatives by the scores, (n, m)."""
+    if scores.shape[1] == 1:
+        return _logistic(scores[:, 0], codes)
+    every = np.arange(len(scores))
+    scores = scores - scores.max(axis=1, keepdims=True)
+    powers = np.exp(scores)
+    sums = powers.sum(axis=1)
+    errors = powers / sums[:, None]
+    errors[every, codes] -= 1
+    return np.log(sums) - scores[every, codes], errors
+
+
+def _logistic(scores: Float64Array, codes: IntArray) -> tuple[Float64Array, Float64Array]:
+    """Return the losses and derivatives of two classes, from one exponential of -|score|."""
+    small = np.exp(-np.abs(scores))
+    rest = 1 + small
+    losses = np.log(rest) + np.maximum(scores, 0) - codes * scores
+    shares = np.where(scores >= 0, 1.0, small) / rest
+    return losses, (shares - codes)[:, None]

@@ -1,0 +1,186 @@
+r"""Logistic regression from sums over rows: L-BFGS that never sees a row.
+
+The objective is scikit-learn's, divided by the sum of the weights:
+:math:`\frac1W \sum_i \omega_i \ell_i + \frac{1}{2CW} |w|^2`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, solve_triangular
+from scipy.optimize import minimize
+
+from isrlearn._coordinates import HeadCoordinates
+from isrlearn._slopes import Slope
+from isrlearn._typing import Float64Array, FloatArray
+
+EPSILON: Final = float(np.finfo(np.float64).eps)
+LEAST_CURVATURE: Final = 1e-3  # of a loss, at most 1/4: where a sample is sure of all its labels
+
+SlopeAt = Callable[[Float64Array, Float64Array], Slope]
+
+
+class Solution(NamedTuple):
+    """Where L-BFGS ends."""
+
+    weight: Float64Array
+    """(m, q) on the coordinates of the head."""
+    bias: Float64Array
+    """(m,)"""
+    n_iter: int
+    steepest: float
+    """Largest entry of the gradient there."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is minimised, apart from the rows.
+
+    Parameters
+    ----------
+    coordinates : HeadCoordinates
+        In which the penalty falls on the weights.
+    n_vectors : int
+        Vectors of weights m: one for two classes, else one for each.
+    strength : float
+        :math:`1 / (CW)`, the penalty against the mean loss.
+    total : float
+        The sum of the weights W.
+    fit_intercept : bool
+        Whether there is a bias.
+    """
+
+    coordinates: HeadCoordinates
+    n_vectors: int
+    strength: float
+    total: float
+    fit_intercept: bool = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of a point: weights, and the bias in the last column."""
+        return self.n_vectors, self.coordinates.n_coordinates + 1
+
+    def value_and_gradient(
+        self, slope_at: SlopeAt, point: Float64Array
+    ) -> tuple[float, Float64Array]:
+        """Return the objective and its gradient at a point, (m, q + 1)."""
+        weight, bias = point[:, :-1], point[:, -1]
+        slope = slope_at(*self.coordinates.on_rows(weight, bias))
+        gradient = np.empty_like(point)
+        gradient[:, :-1] = self.coordinates.pull_back(slope.coef, slope.bias) / self.total
+        gradient[:, :-1] += self.strength * weight
+        gradient[:, -1] = slope.bias / self.total if self.fit_intercept else 0.0
+        value = slope.loss / self.total + self.strength / 2 * float(np.sum(weight**2))
+        return value, gradient
+
+
+def solve(
+    problem: Problem,
+    slope_at: SlopeAt,
+    *,
+    tol: float,
+    max_iter: int,
+    start: Float64Array | None = None,
+    curvature: Float64Array | None = None,
+) -> Solution:
+    """Minimise the objective by L-BFGS.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    slope_at : callable
+        The slope of all rows for weights (m, d) and bias (m,): one pass over them.
+    tol : float
+        Largest entry of the gradient at which to end.
+    max_iter : int
+        Most iterations.
+    start : ndarray of shape (m, q + 1), default=None
+        Where to begin; None is zero.
+    curvature : ndarray of shape (q + 1, q + 1), default=None
+        About the second derivatives by one vector of weights. Steps are then taken in coordinates
+        in which it is the identity, and few of them are needed.
+    """
+    begin = np.zeros(problem.shape) if start is None else start
+    root = None if curvature is None else _root(curvature, problem.fit_intercept)
+    steepest = np.inf
+
+    def objective(flat: Float64Array) -> tuple[float, Float64Array]:
+        nonlocal steepest
+        point = _to_point(flat.reshape(problem.shape), root)
+        value, gradient = problem.value_and_gradient(slope_at, point)
+        steepest = float(np.abs(gradient).max())
+        return value, _to_steps(gradient, root).ravel()
+
+    def enough(intermediate_result: Any) -> None:
+        if steepest <= tol:
+            raise StopIteration
+
+    found = minimize(
+        objective,
+        _from_point(begin, root).ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=enough,
+        options={"maxiter": max_iter, "maxls": 50, "gtol": 0.0, "ftol": 64 * EPSILON},
+    )
+    point = _to_point(found.x.reshape(problem.shape), root)
+    return Solution(point[:, :-1], point[:, -1], int(found.nit), steepest)
+
+
+def sample_curvature(
+    Z: FloatArray, shares: FloatArray, weights: Float64Array | None, strength: float
+) -> Float64Array:
+    r"""Return about the second derivatives of the objective, from a sample of rows.
+
+    Of one vector of weights, averaged over the vectors:
+    :math:`\sum_i \omega_i \bar{s_i(1 - s_i)}\, (z_i, 1)(z_i, 1)^T / W + 1/(CW)`.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, q)
+        Rows in the coordinates of the head.
+    shares : ndarray of shape (n, m)
+        Probabilities of the classes.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows.
+    strength : float
+        The penalty 1 / (CW).
+    """
+    bend = np.maximum((shares * (1 - shares)).mean(axis=1), LEAST_CURVATURE)
+    if weights is not None:
+        bend = bend * weights / weights.mean()
+    columns = np.column_stack([Z, np.ones(len(Z), Z.dtype)])
+    weighted = columns * (bend / len(Z)).astype(Z.dtype)[:, None]
+    curvature = (weighted.T @ columns).astype(np.float64)
+    # The trace keeps it invertible where the rows do not span all coordinates.
+    least = strength + 1e-6 * np.trace(curvature) / len(curvature)
+    curvature[np.diag_indices(len(curvature))] += least
+    return curvature
+
+
+def _root(curvature: Float64Array, fit_intercept: bool) -> Float64Array:
+    if not fit_intercept:  # the bias stays zero, and out of the other steps
+        curvature = curvature.copy()
+        curvature[-1] = curvature[:, -1] = 0.0
+        curvature[-1, -1] = 1.0
+    return np.asarray(cho_factor(curvature, lower=True)[0])
+
+
+def _to_point(steps: Float64Array, root: Float64Array | None) -> Float64Array:
+    if root is None:
+        return steps
+    return np.asarray(solve_triangular(root, steps.T, lower=True, trans=1).T)
+
+
+def _from_point(point: Float64Array, root: Float64Array | None) -> Float64Array:
+    return point if root is None else np.asarray(point @ np.tril(root))
+
+
+def _to_steps(gradient: Float64Array, root: Float64Array | None) -> Float64Array:
+    if root is None:
+        return gradient
+    return np.asarray(solve_triangular(root, gradient.T, lower=True).T)
