@@ -18,7 +18,7 @@ LAYERS = [
     ["_joint", "_nulls", "_logistic", "_coordinates"],
     ["_rank_test", "_resampling", "_heads", "_solver"],
     ["_passes"],
-    ["_pooled", "_group_weights"],
+    ["_pooled", "_group_weights", "_resume"],
     ["_closed_forms"],
     ["_sum_heads"],
     ["_workings", "_removed", "diagnosis"],

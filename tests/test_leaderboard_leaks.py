@@ -136,7 +136,7 @@ def test_dfr_is_chosen_on_halves_and_fitted_on_all_validation_rows(random, rule)
 
 
 def chosen_on_halves(Z, y, e, rule, seed):
-    """Return the first C within one row of the best, and its score, by a plain loop."""
+    """Return the first C within one row (and a tenth) of the best, and its score, by a loop."""
     half = stratified_part(y, e, 0.5, np.random.default_rng(seed))
     rest = np.setdiff1d(np.arange(len(y)), half)
     scores, one_row = [], []
@@ -146,7 +146,7 @@ def chosen_on_halves(Z, y, e, rule, seed):
         assert found.sizes.min() == found.sizes.max()  # so that no group is left out as too small
         scores.append(found.worst if rule == "worst-group" else found.average)
         one_row.append(1 / (found.sizes.min() if rule == "worst-group" else found.sizes.sum()))
-    enough = max(scores) - one_row[0] - 1e-9
+    enough = max(scores) - min(one_row[0], 0.1) - 1e-9
     place = next(i for i, score in enumerate(scores) if score >= enough)
     return (0.1, 0.3, 1.0)[place], pytest.approx(scores[place])
 

@@ -8,6 +8,7 @@ and so does a cluster.
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -129,7 +130,7 @@ class ChunkedRows(ABC):
             for start in starts[skip:]:
                 yield Chunk(*(_part(column, start, start + step) for column in columns))
 
-        return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch)
+        return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=True)
 
     @staticmethod
     def from_chunks(
@@ -174,6 +175,8 @@ class LocalChunks(ChunkedRows):
         Names of the features.
     watch : callable, default=None
         Called with what is done, the rows done and the rows of all.
+    read_ahead : bool, default=False
+        Whether the next chunk may be read by another thread while one is worked on.
     """
 
     def __init__(
@@ -184,8 +187,10 @@ class LocalChunks(ChunkedRows):
         n_rows: int | None = None,
         feature_names: tuple[str, ...] | None = None,
         watch: Watch | None = None,
+        read_ahead: bool = False,
     ) -> None:
         self._chunks = chunks
+        self._read_ahead = read_ahead
         self.n_features = n_features
         self.n_rows = n_rows
         self.feature_names = feature_names
@@ -213,7 +218,8 @@ class LocalChunks(ChunkedRows):
             Called with the number of chunks done and their sum after each.
         """
         rows_done = 0
-        for number, chunk in enumerate(self._chunks(n_done), n_done + 1):
+        chunks = self._chunks(n_done)
+        for number, chunk in enumerate(_ahead(chunks) if self._read_ahead else chunks, n_done + 1):
             rows = self._checked(chunk, number)
             part = function(rows)
             if running is None:
@@ -292,6 +298,15 @@ def chunk_rows(n_features: int, itemsize: int) -> int:
     if n_features > WIDE:
         return block_rows(n_features, itemsize)
     return max(1, CHUNK_BYTES // (n_features * itemsize))
+
+
+def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks; the next one is read while the caller is at work on one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="isrlearn-reader") as reader:
+        coming = reader.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = reader.submit(next, chunks, None)
+            yield chunk
 
 
 def _name(function: Any) -> str:

@@ -134,6 +134,8 @@ class Store:
         columns = ", ".join(f"{name} {kind}" for name, kind in _KINDS.items())
         try:
             with closing(sqlite3.connect(unfinished)) as connection:
+                # Killed here, the file is not used by anyone: its journal need not be left behind.
+                connection.execute("PRAGMA journal_mode = MEMORY")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {PROTOCOL}")
                 connection.execute(

@@ -4,9 +4,11 @@ Parquet needs pyarrow and feature files need safetensors (``pip install isrlearn
 need neither.
 """
 
+from isrlearn._resume import Resumed
 from isrlearn.io._data import Data, read_data
 from isrlearn.io._features import FeatureFile, Features, FeatureWriter
 from isrlearn.io._model import LinearModel
+from isrlearn.io._open import open_rows
 from isrlearn.io._schema import Column, Schema
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "FeatureWriter",
     "Features",
     "LinearModel",
+    "Resumed",
     "Schema",
+    "open_rows",
     "read_data",
 ]

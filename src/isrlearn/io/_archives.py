@@ -129,7 +129,7 @@ def open_npz(path: Path) -> Archive:
 
 def open_safetensors(path: Path) -> Archive:
     """Open a single safetensors file. Needs safetensors."""
-    _require_safetensors(path)
+    require_safetensors(path)
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -152,7 +152,7 @@ def open_folder(folder: Path) -> Archive:
             f"{folder} is a folder without {MANIFEST}, so no features were written there: name "
             "a file inside it, or a folder of features."
         )
-    _require_safetensors(folder)
+    require_safetensors(folder)
     try:
         arrays = FeatureFile.open(folder).read().arrays()
     except FeatureFileError:
@@ -185,7 +185,8 @@ def _damaged(path: Path, error: BaseException) -> str:
     return f"{path} is damaged ({reason}): copy or write the file again."
 
 
-def _require_safetensors(path: Path) -> None:
+def require_safetensors(path: Path) -> None:
+    """Raise `DataError` unless safetensors is installed."""
     try:
         import safetensors  # noqa: F401
     except ImportError as error:

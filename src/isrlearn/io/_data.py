@@ -18,8 +18,8 @@ from isrlearn.io._encoding import (
     notes_on_counters,
     notes_on_gaps,
 )
-from isrlearn.io._roles import Asked, Roles, Source, find_roles
-from isrlearn.io._rows import TRAIN, Rows, read_rows
+from isrlearn.io._roles import Asked, Roles, asked_for, find_roles
+from isrlearn.io._rows import TRAIN, Rows, Source, read_rows
 from isrlearn.io._schema import Schema
 from isrlearn.io._tables import Table, read_csv, read_parquet
 from isrlearn.io._values import named
@@ -179,15 +179,7 @@ def read_data(
     >>> data.environments.tolist()
     ['a', 'a', 'b', None]
     """
-    environments = (environment,) if isinstance(environment, str) else tuple(environment)
-    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
-    asked = Asked(
-        label=None if label is None else label.strip(),
-        environment=tuple(name.strip() for name in environments),
-        split=None if split is None else split.strip(),
-        drop=tuple(name.strip() for name in dropped),
-        schema=schema,
-    )
+    asked = asked_for(label, environment, split, drop, schema)
     source = _open(Path(path))
     return _read(source, asked)
 

@@ -121,15 +121,23 @@ class FeatureFile:
     def __len__(self) -> int:
         return sum(shard.rows for shard in self.shards)
 
-    def chunks(self) -> Iterator[Features]:
-        """Yield the rows shard by shard, each verified by its hash."""
-        for shard in self.shards:
+    def chunks(self, first: int = 0, *, verify: bool = True) -> Iterator[Features]:
+        """Yield the rows shard by shard.
+
+        Parameters
+        ----------
+        first : int, default=0
+            The first shard that is wanted.
+        verify : bool, default=True
+            Whether each is verified by its hash; a second pass need not do it again.
+        """
+        for shard in self.shards[first:]:
             path = self.folder / shard.name
             try:
                 data = path.read_bytes()
             except OSError as error:
                 raise FeatureFileError(f"{path} cannot be read: {error.strerror}.") from error
-            if hashlib.sha256(data).hexdigest() != shard.sha256:
+            if verify and hashlib.sha256(data).hexdigest() != shard.sha256:
                 raise FeatureFileError(f"{path} is damaged: its hash is not the manifest's.")
             yield self._verified(path, shard, data)
 

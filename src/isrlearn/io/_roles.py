@@ -2,16 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from pathlib import Path
+from typing import Final, Protocol
 
 from isrlearn.exceptions import DataError
-from isrlearn.io._archives import Archive
 from isrlearn.io._schema import Schema
-from isrlearn.io._tables import Table
 from isrlearn.io._values import MOST_LISTED, Texts, looks_like_split, named, nearest
 
-Source: TypeAlias = Table | Archive
 
+class Source(Protocol):
+    """A file whose parts have names."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    @property
+    def part(self) -> str:
+        """What its parts are called: "column" of a table, "array" of an archive."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of its parts."""
+
+    def texts(self, name: str) -> Texts:
+        """Return the values of a part as text; those of a large file without repetition."""
+
+
+COLUMN: Final = "column"
+ARRAY: Final = "array"
 LABELS: Final = "labels"
 ENVIRONMENTS: Final = "environments"
 SPLIT: Final = "split"
@@ -40,6 +59,25 @@ class Roles:
         """Return all names."""
         others = (name for name in (self.label, self.split) if name is not None)
         return (*others, *self.environment)
+
+
+def asked_for(
+    label: str | None,
+    environment: str | Sequence[str],
+    split: str | None,
+    drop: str | Sequence[str],
+    schema: Schema | None = None,
+) -> Asked:
+    """Return what the user said about the columns, without blanks around the names."""
+    environments = (environment,) if isinstance(environment, str) else tuple(environment)
+    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    return Asked(
+        label=None if label is None else label.strip(),
+        environment=tuple(name.strip() for name in environments),
+        split=None if split is None else split.strip(),
+        drop=tuple(name.strip() for name in dropped),
+        schema=schema,
+    )
 
 
 def find_roles(source: Source, asked: Asked) -> Roles:
@@ -84,7 +122,7 @@ def _environment(source: Source, asked: Asked, there: Sequence[str]) -> tuple[st
 def _by_default(source: Source, schema: Schema | None, role: str) -> str | None:
     if schema is not None:
         return schema.label
-    if isinstance(source, Table):
+    if source.part == COLUMN:
         return None
     return {"label": LABELS, "environment": ENVIRONMENTS}[role]
 
@@ -93,7 +131,7 @@ def _found_split(
     source: Source, asked: Asked, there: Sequence[str], taken: Sequence[str | None]
 ) -> str | None:
     """Return a column that is called "split" and holds one, or the array of that name."""
-    if isinstance(source, Archive):
+    if source.part == ARRAY:
         return SPLIT if SPLIT in there else None
     columns = () if asked.schema is None else asked.schema.columns
     excluded = {*taken, *(column.name for column in columns)}
@@ -107,7 +145,7 @@ def _holds_split(texts: Texts, asked: Asked) -> bool:
 
 
 def _check_drop(source: Source, asked: Asked) -> None:
-    if asked.drop and isinstance(source, Archive):
+    if asked.drop and source.part == ARRAY:
         raise DataError(
             f"{source.path} holds arrays, so drop={list(asked.drop)} cannot name columns: leave "
             "them out of the array 'features'."

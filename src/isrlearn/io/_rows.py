@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from isrlearn._typing import BoolArray, IntArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import UNKNOWN, Archive
-from isrlearn.io._roles import Roles, Source
+from isrlearn.io._roles import Roles
 from isrlearn.io._tables import Table
 from isrlearn.io._values import Code, Texts, codes_of, crossed, split_codes
+
+Source: TypeAlias = Table | Archive
 
 TRAIN: Final = 0
 

@@ -1,0 +1,153 @@
+"""Passes that are not done twice: a fit that was stopped goes on where it was.
+
+Every pass is a sum that depends on nothing but the rows and the pass itself. Finished sums are
+kept in files; a fit that is started again asks for the same passes in the same order and gets them
+from there, to the bit, until it comes to the one that was under way. Of that one the sum so far is
+kept from time to time.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from isrlearn._chunks import ChunkedRows, LocalChunks, T
+from isrlearn._files import write_whole
+from isrlearn._passes import AllMoments, Sample, UnitSums
+from isrlearn._slopes import Slope
+from isrlearn._validation import Rows
+from isrlearn.moments import CellMoments
+
+SAVE_EVERY: Final = 20.0  # seconds
+RESULTS: Final[Mapping[str, Any]] = {
+    kind.__name__: kind for kind in (AllMoments, Sample, Slope, UnitSums, CellMoments)
+}
+
+
+class Resumed(ChunkedRows):
+    """Rows whose finished sums are kept in a folder: a fit that is stopped can go on.
+
+    Run the same fit with the same folder to go on where it was.
+
+    Parameters
+    ----------
+    rows : ChunkedRows
+        The rows.
+    folder : path
+        Where sums are kept; it is created. Remove it when the fit is done, or when the rows are
+        others.
+    made_of : str, default=""
+        What the rows are: a folder that was begun for others is not used but begun anew.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isrlearn import ChunkedRows, ISRClassifier
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.io import Resumed
+    >>> rows = ChunkedRows.from_chunks([load_penguins()])
+    >>> folder = tempfile.mkdtemp()
+    >>> first = ISRClassifier().fit(Resumed(rows, folder))
+    >>> again = ISRClassifier().fit(Resumed(rows, folder))  # reads no row
+    >>> bool((first.coef_ == again.coef_).all())
+    True
+    """
+
+    def __init__(self, rows: ChunkedRows, folder: str | Path, made_of: str = "") -> None:
+        self.rows = rows
+        self.folder = Path(folder)
+        self.made_of = made_of
+        self.n_features, self.n_rows = rows.n_features, rows.n_rows
+        self.feature_names = rows.feature_names
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def total(self, function: Callable[[Rows], T]) -> T:
+        """Return the sum of a pass, from the folder if it is there."""
+        key = digest((self.made_of, self.n_features, self.n_rows, function))
+        done, part = self.folder / f"{key}.npz", self.folder / f"{key}.part.npz"
+        if done.exists():
+            return _load(done)[0]
+        if not isinstance(self.rows, LocalChunks):
+            result = self.rows.total(function)
+        else:
+            result = self._from_part(self.rows, function, part)
+        _save(done, result, 0)
+        part.unlink(missing_ok=True)
+        return result
+
+    def _from_part(self, rows: LocalChunks, function: Callable[[Rows], T], part: Path) -> T:
+        running, n_done = _load(part) if part.exists() else (None, 0)
+        saved = time.monotonic()
+
+        def save(n_chunks: int, running: Any) -> None:
+            nonlocal saved
+            if time.monotonic() - saved > SAVE_EVERY:
+                _save(part, running, n_chunks)
+                saved = time.monotonic()
+
+        return rows.total(function, n_done=n_done, running=running, save=save)
+
+
+def digest(value: Any) -> str:
+    """Return a hash of nested dataclasses, tuples, arrays and plain values.
+
+    Examples
+    --------
+    >>> digest((1, "a")) == digest((1, "a")) != digest((1, "b"))
+    True
+    """
+    found = hashlib.sha256()
+    _feed(found, value)
+    return found.hexdigest()[:32]
+
+
+def _feed(found: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        kept = value.astype(str) if value.dtype == object else value
+        found.update(f"array{kept.dtype}{kept.shape}".encode())
+        found.update(np.ascontiguousarray(kept).tobytes())
+    elif isinstance(value, tuple):
+        found.update(f"tuple{type(value).__name__}{len(value)}".encode())
+        for item in value:
+            _feed(found, item)
+    elif is_dataclass(value):
+        _feed(found, (type(value).__name__, *(getattr(value, f.name) for f in fields(value))))
+    else:
+        found.update(repr(value).encode())
+
+
+def _save(path: Path, result: Any, n_chunks: int) -> None:
+    arrays = {"n_chunks": np.array(n_chunks), **_flat(result, "result")}
+    write_whole(path, lambda place: _write(place, arrays))
+
+
+def _write(place: Path, arrays: Mapping[str, Any]) -> None:
+    with place.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def _load(path: Path) -> tuple[Any, int]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return _built(dict(arrays), "result"), int(arrays["n_chunks"])
+
+
+def _flat(value: Any, name: str) -> dict[str, Any]:
+    """Return a result as arrays by name: its type, and its fields one level down."""
+    if type(value).__name__ not in RESULTS:
+        return {} if value is None else {name: np.asarray(value)}
+    parts = {f"{name}.type": np.array(type(value).__name__)}
+    for field in fields(value):
+        parts |= _flat(getattr(value, field.name), f"{name}.{field.name}")
+    return parts
+
+
+def _built(arrays: Mapping[str, Any], name: str) -> Any:
+    if f"{name}.type" not in arrays:
+        found = arrays.get(name)
+        return found.item() if found is not None and found.ndim == 0 else found
+    kind = RESULTS[str(arrays[f"{name}.type"])]
+    return kind(**{f.name: _built(arrays, f"{name}.{f.name}") for f in fields(kind)})

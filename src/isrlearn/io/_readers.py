@@ -1,0 +1,288 @@
+"""Files that are read chunk by chunk: features in slices, the other columns as a whole."""
+
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from isrlearn._chunks import chunk_rows
+from isrlearn._typing import FloatArray
+from isrlearn.exceptions import DataError
+from isrlearn.io._archives import FEATURES, open_npz, require_safetensors
+from isrlearn.io._coded import distinct_texts
+from isrlearn.io._features import FeatureFile
+from isrlearn.io._values import Texts, named, nearest
+
+NUMBERS: Final = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """A file of which features are read in chunks.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    part : {"array", "column"}
+        What its parts are called.
+    names : sequence of str
+        Names of the arrays or columns.
+    n_rows, n_features : int
+        Shape of the features.
+    starts : sequence of int
+        First row of each chunk.
+    column : callable
+        Returns the array of a name, (n,).
+    chunks : callable
+        Returns an iterator over chunks of features, float32 or float64, without the first ones.
+    feature_names : tuple of str, default=None
+        Names of the features of a table.
+    notes : tuple of str, default=()
+        What the user should know.
+    """
+
+    path: Path
+    part: str
+    names: Sequence[str]
+    n_rows: int
+    n_features: int
+    starts: Sequence[int]
+    column: Callable[[str], Any]
+    chunks: Callable[[int], Iterator[FloatArray]]
+    feature_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def texts(self, name: str) -> Texts:
+        """Return the distinct values of a column as text."""
+        return distinct_texts(self.column(name))
+
+
+def npz_reader(path: Path) -> Reader:
+    """Open what ``numpy.savez`` wrote, compressed or not; nothing in it is unpickled."""
+    archive = open_npz(path)
+    _require_features(path, archive.names)
+    shape, dtype = _npy_header(path)
+    step = _step(path, shape, dtype)
+
+    def chunks(skip: int) -> Iterator[FloatArray]:
+        with zipfile.ZipFile(path) as folder, folder.open(f"{FEATURES}.npy") as file:
+            _read_header(path, file)
+            file.seek(skip * step * shape[1] * dtype.itemsize, 1)
+            for start in range(skip * step, shape[0], step):
+                n = min(step, shape[0] - start)
+                data = file.read(n * shape[1] * dtype.itemsize)
+                yield _as_floats(np.frombuffer(data, dtype).reshape(n, shape[1]))
+
+    n_rows, n_features = shape
+    starts = range(0, n_rows, step)
+    return Reader(path, "array", archive.names, n_rows, n_features, starts, archive.load, chunks)
+
+
+def safetensors_reader(path: Path) -> Reader:
+    """Open a single safetensors file."""
+    require_safetensors(path)
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            names = list(file.keys())
+            _require_features(path, names)
+            features = file.get_slice(FEATURES)
+            shape: Any = tuple(features.get_shape())
+            kind = str(features.get_dtype())
+    except SafetensorError as error:
+        raise DataError(f"{path} is damaged ({error}): copy or write the file again.") from error
+    dtype = np.dtype({"F16": "f2", "F32": "f4", "F64": "f8"}.get(kind, "O"))
+    step = _step(path, shape, dtype)
+
+    def slice_of(name: str, rows: slice) -> Any:
+        # Opened anew each time: the pages that were read are given back when it is closed.
+        with safe_open(path, framework="np") as file:
+            return file.get_slice(name)[rows]
+
+    def chunks(skip: int) -> Iterator[FloatArray]:
+        for start in range(skip * step, shape[0], step):
+            yield _as_floats(slice_of(FEATURES, slice(start, start + step)))
+
+    def column(name: str) -> Any:
+        return slice_of(name, slice(None))
+
+    n_rows, n_features = shape
+    starts = range(0, n_rows, step)
+    return Reader(path, "array", names, n_rows, n_features, starts, column, chunks)
+
+
+def folder_reader(folder: Path) -> Reader:
+    """Open a folder that `FeatureWriter` wrote: a shard is a chunk. Hashes are checked once."""
+    require_safetensors(folder)
+    file = FeatureFile.open(folder)
+    if not file.whole or len(file) == 0:
+        raise DataError(
+            f"{folder} is not finished: it has {len(file)} rows so far. Run the command that "
+            "began it again."
+        )
+    columns: dict[str, list[Any]] = {}
+    for shard in file.chunks():  # all hashes, once
+        for name, values in shard.arrays().items():
+            columns.setdefault(name, []).append(values[:0] if name == FEATURES else values)
+    n_features = int(columns.pop(FEATURES)[0].shape[1])
+    lengths = [shard.rows for shard in file.shards]
+    starts = np.cumsum([0, *lengths[:-1]]).tolist()
+
+    def chunks(skip: int) -> Iterator[FloatArray]:
+        for shard in file.chunks(skip, verify=False):
+            yield _as_floats(shard.features)
+
+    return Reader(
+        folder,
+        "array",
+        [FEATURES, *columns],
+        len(file),
+        n_features,
+        starts,
+        lambda name: np.concatenate(columns[name]),
+        chunks,
+    )
+
+
+def parquet_reader(path: Path) -> Reader:
+    """Open a parquet file: numeric columns are features."""
+    try:
+        from pyarrow import ArrowInvalid
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise DataError(
+            f"{path}: parquet needs the extra 'io': pip install 'isrlearn[io]'."
+        ) from error
+    try:
+        with ParquetFile(path) as file:
+            schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    except (ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} cannot be read as parquet: write the file again.") from error
+    names = list(schema.names)
+
+    def column(name: str) -> Any:
+        with ParquetFile(path) as file:
+            found = file.read(columns=[name]).column(0)
+        return found.to_numpy()
+
+    return Reader(path, "column", names, n_rows, 0, (), column, lambda skip: iter(()))
+
+
+def with_columns(reader: Reader, excluded: set[str]) -> Reader:
+    """Return a reader of a table whose features are the numeric columns but some."""
+    if reader.part == "array":
+        return reader
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(reader.path) as file:
+        kinds = {field.name: field.type for field in file.schema_arrow}
+    names = tuple(n for n in reader.names if n not in excluded and _is_number(kinds[n]))
+    others = [n for n in reader.names if n not in excluded and n not in names]
+    if not names:
+        raise DataError(f"{reader.path} has no numeric column left for the features: add one.")
+    itemsize = 4 if all(str(kinds[n]) in ("float", "halffloat") for n in names) else 8
+    step = chunk_rows(len(names), itemsize)
+
+    def chunks(skip: int) -> Iterator[FloatArray]:
+        with ParquetFile(reader.path) as file:
+            batches = file.iter_batches(step, columns=list(names), use_threads=True)
+            for number, batch in enumerate(_regrouped(batches, step)):
+                if number >= skip:
+                    yield _of_batch(batch, names, itemsize)
+
+    notes = [f"left out {named(others)}: text is not encoded in chunks."] if others else []
+    return Reader(
+        reader.path,
+        "column",
+        reader.names,
+        reader.n_rows,
+        len(names),
+        range(0, reader.n_rows, step),
+        reader.column,
+        chunks,
+        names,
+        tuple(notes),
+    )
+
+
+def _regrouped(batches: Iterator[Any], step: int) -> Iterator[Any]:
+    """Yield tables of `step` rows: batches end where a row group does."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    n_rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= step:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, step)
+            rest = table.slice(step)
+            waiting, n_rows = rest.to_batches(), rest.num_rows
+    if n_rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def _of_batch(table: Any, names: tuple[str, ...], itemsize: int) -> FloatArray:
+    dtype = np.float32 if itemsize == 4 else np.float64
+    result = np.empty((table.num_rows, len(names)), dtype)
+    for j, name in enumerate(names):
+        result[:, j] = table.column(name).to_numpy()
+    return result
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _npy_header(path: Path) -> tuple[Any, Any]:
+    with zipfile.ZipFile(path) as folder, folder.open(f"{FEATURES}.npy") as file:
+        return _read_header(path, file)
+
+
+def _read_header(path: Path, file: Any) -> tuple[Any, Any]:
+    try:
+        version = np.lib.format.read_magic(file)
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        shape, by_columns, dtype = readers[version](file)
+    except (ValueError, KeyError) as error:
+        raise DataError(f"{path} is damaged ({error}): save it again.") from error
+    if by_columns:
+        raise DataError(
+            f"{path}: features are stored column by column, so no row can be read alone: save "
+            "numpy.ascontiguousarray(features)."
+        )
+    return shape, dtype
+
+
+def _step(path: Path, shape: tuple[int, ...], dtype: Any) -> int:
+    if len(shape) != 2 or 0 in shape:
+        raise DataError(f"{path}: features has shape {shape}, expected (rows, features).")
+    if dtype.str.lstrip("<=|>") not in NUMBERS:
+        raise DataError(f"{path}: features has the type {dtype}, but numbers are needed.")
+    return chunk_rows(shape[1], dtype.itemsize)
+
+
+def _as_floats(features: Any) -> FloatArray:
+    """Return features as float32 or float64, as `read_data` does."""
+    if features.dtype in (np.float32, np.float64):
+        return np.asarray(features)
+    return np.asarray(features, np.float32 if features.dtype == np.float16 else np.float64)
+
+
+def _require_features(path: Path, names: Sequence[str]) -> None:
+    if FEATURES not in names:
+        raise DataError(
+            f"{path} has no array 'features', which must have that name: "
+            f"{nearest(FEATURES, names, 'array') if names else 'it is empty.'}"
+        )
