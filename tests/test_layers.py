@@ -31,7 +31,7 @@ LAYERS = [
     ["_predictor_base"],
     ["_predictors", "_regressor"],
     ["metrics", "datasets", "baselines", "io"],
-    ["_rules", "_grid"],
+    ["_rules", "_grid", "distributed"],
     ["_select"],
     ["plots", "leaderboard"],
     ["benchmark", "networks"],

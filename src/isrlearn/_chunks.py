@@ -196,6 +196,10 @@ class LocalChunks(ChunkedRows):
         self.feature_names = feature_names
         self.watch = watch
 
+    def chunks(self, skip: int = 0) -> Iterator[Chunk]:
+        """Return an iterator over the chunks, without the first ones."""
+        return self._chunks(skip)
+
     def total(
         self,
         function: Callable[[Rows], T],
@@ -220,6 +224,8 @@ class LocalChunks(ChunkedRows):
         rows_done = 0
         chunks = self._chunks(n_done)
         for number, chunk in enumerate(_ahead(chunks) if self._read_ahead else chunks, n_done + 1):
+            if len(chunk.X) == 0:  # a chunk of a file with no row to train on
+                continue
             rows = self._checked(chunk, number)
             part = function(rows)
             if running is None:
@@ -237,7 +243,8 @@ class LocalChunks(ChunkedRows):
 
     def _checked(self, chunk: Chunk, number: int) -> Rows:
         try:
-            rows = check_rows(*chunk, chunk=True)
+            # The first pass, of moments, finds what is not finite; no pass looks for it apart.
+            rows = check_rows(*chunk, chunk=True, look_for_nan=False)
         except (ValueError, TypeError) as error:
             raise type(error)(f"chunk {number}: {error}") from error
         if rows.X.shape[1] != self.n_features:
