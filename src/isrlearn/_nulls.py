@@ -127,18 +127,22 @@ def _features_of(
 
     relative = None if rows.weights is None else rows.weights / usual[rows.cells]
 
+    inside = cond.coefs @ leading
+
     def sums(units: IntArray) -> FloatArray:
         cells, phi = rows.cells[units], rows.phi[units]
         X = rows.X[units].astype(np.float64)
-        about_common = X - np.einsum("ugs,ugsd->ugd", phi, common[cells])
-        about_cell = (X - np.einsum("ugs,ugsd->ugd", phi, cond.coefs[cells])) @ leading
-        about_cell *= stretch[cells][..., None]
         own = 1.0 if relative is None else relative[units][..., None]
         transposed = np.swapaxes(phi * own, 1, 2)
+        gram = transposed @ phi
+        # The rows of a unit are of one stratum, and what they have in common is the same for all.
+        about_common = transposed @ X - gram @ common[cells[:, 0]]
+        about_cell = X @ leading - np.einsum("ugs,ugsp->ugp", phi, inside[cells])
+        about_cell *= stretch[cells][..., None]
         square = np.swapaxes(about_cell * own, 1, 2) @ about_cell
         parts = (
-            transposed @ phi,
-            (transposed @ about_common) @ frame.forward,
+            gram,
+            about_common @ frame.forward,
             transposed @ about_cell,
             square[:, upper[0], upper[1]],
         )
