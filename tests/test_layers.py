@@ -10,7 +10,7 @@ import isrlearn
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
     ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers"],
-    ["_labels", "_blocks"],
+    ["_labels", "_blocks", "_device"],
     ["_validation"],
     ["moments"],
     ["_comparison", "_spectra", "_rank", "_conditioning", "_parts", "_chunks", "_slopes"],
@@ -39,6 +39,7 @@ LAYERS = [
     ["demo", "_cli_support"],
     ["_cli_bench"],
     ["_cli_data"],
+    ["_cli_fit"],
     ["_cli_networks"],
     ["_cli_reproduce"],
     ["cli"],
@@ -83,6 +84,7 @@ def test_files_and_functions_stay_small(path):
 def test_kernels_import_neither_scikit_learn_nor_estimators():
     for name in (
         "_blocks",
+        "_device",
         "_spectra",
         "_rank",
         "_conditioning",

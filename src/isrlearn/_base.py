@@ -101,6 +101,11 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """Whether the moments need scatters."""
         return True
 
+    @property
+    def _reads_rows(self) -> bool:
+        """Whether a fit needs more of the rows than sums: then they must be on the host."""
+        return self._automatic
+
     def fit(
         self, X: Any, y: Any = None, *, environments: Any = None, sample_weight: Any = None
     ) -> Self:
@@ -109,7 +114,8 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or ChunkedRows
-            Features; or rows with all that belongs to them, read chunk by chunk.
+            Features; or rows with all that belongs to them, read chunk by chunk. Of a tensor on a
+            GPU only sums come to the host, if `n_spurious` is given.
         y : array-like of shape (n_samples,)
             Class labels; not with `ChunkedRows`, which have their own, as they have environments
             and weights.
@@ -216,7 +222,8 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            In the original coordinates; (n_samples, n_features - n_spurious_) if `reduced`.
+            In the original coordinates; (n_samples, n_features - n_spurious_) if `reduced`. For
+            a tensor on a GPU a tensor there.
         """
         check_is_fitted(self, "moments_")
         return self._remove(check_features(X, self))

@@ -1,4 +1,4 @@
-"""``isrlearn compare``, ``fit``, ``predict`` and ``diagnose``: commands on a file of rows."""
+"""``isrlearn compare``, ``predict`` and ``diagnose``: commands on a file of rows."""
 
 import csv
 import io
@@ -72,15 +72,23 @@ class Columns:
             drop=self.drop or (),
         )
 
+    def open(self, file: Path) -> Any:
+        """Open the file to be read in chunks."""
+        from isrlearn.io._open import open_file
+        from isrlearn.io._roles import asked_for
 
-_AS_FOUND = Columns()
+        asked = asked_for(self.label, self.environment or (), self.split, self.drop or ())
+        return open_file(file, asked)
+
+
+AS_FOUND = Columns()
 
 
 def compare(
     data: Path,
     /,
     *,
-    columns: Columns = _AS_FOUND,
+    columns: Columns = AS_FOUND,
     test: Literal["split", "random", "leave-one-environment-out"] | None = None,
     rule: Rule = "worst-group",
     methods: Annotated[list[str] | None, Several] = None,
@@ -123,7 +131,7 @@ def compare(
     force
         Overwrite what is there.
     """
-    _must_exist(data)
+    must_exist(data)
     for name in ("table.csv", "result.json", "page.html"):
         may_write(out / name, force)
     console = Console(stderr=as_json)
@@ -133,7 +141,7 @@ def compare(
         rows = columns.read(data)
         rows.check_for_fit()
         notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test)]
-        _tell(notes, quiet=as_json)
+        tell(notes, quiet=as_json)
         with watching(console) as watch:
             result = run(
                 rows.features,
@@ -157,67 +165,6 @@ def compare(
         return
     _show(result)
     say(f"Page: {(out / 'page.html').resolve()}")
-
-
-def fit(
-    data: Path,
-    /,
-    *,
-    columns: Columns = _AS_FOUND,
-    out: Path,
-    rule: Rule = "worst-group",
-    force: Annotated[bool, Flag] = False,
-) -> None:
-    """Fit ISR on your data and save the model as one file.
-
-    The number of directions, the classes they are found in and the head are chosen by the rule; the
-    result is one linear map of the features, saved without pickle.
-
-    Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
-
-    Parameters
-    ----------
-    data
-        A .csv, .tsv, .parquet, .npz or .safetensors file, or a folder that isrlearn extract wrote.
-    columns
-        What is what in the file.
-    out
-        File for the model, ending in .safetensors.
-    rule
-        How the setting is chosen; see isrlearn compare.
-    force
-        Overwrite what is there.
-    """
-    _must_exist(data)
-    if out.suffix != ".safetensors":
-        raise UserError(f"--out {out} must end in .safetensors.")
-    may_write(out, force)
-    console = Console()
-    with console.status("Loading ..."):
-        from isrlearn.leaderboard import fit_data
-    with all_or_nothing():
-        rows = columns.read(data)
-        _tell(rows.notes)
-        with watching(console) as watch:
-            done = fit_data(
-                rows,
-                rule=rule,
-                pca=columns.pca,
-                impute=columns.impute,
-                watch=lambda i, n: watch("Choosing", i, n),
-            )
-        make_folder(out.parent)
-        done.model.save(out)
-    made = done.model.made
-    say(f"Chosen by {rule}: {made['setting']} (accuracy by that rule {made['score']:.3f}).")
-    say(f"Directions removed: {made['n_spurious']}. Features: {made['prepared']}.")
-    if done.test is not None:
-        label, environment = done.test.worst_group
-        say(
-            f"Test rows: average {done.test.average:.3f}, worst group {done.test.worst:.3f} "
-            f"(label {label}, {environment})."
-        )
-    say(f"Model: {out.resolve()}")
 
 
 def predict(
@@ -249,7 +196,7 @@ def predict(
     if out.suffix != ".csv":
         raise UserError(f"--out {out} must end in .csv.")
     may_write(out, force)
-    _must_exist(data)
+    must_exist(data)
     if model.suffix != ".safetensors":
         raise UserError(f"{model} is not a model: first the model, then the file of rows.")
     from isrlearn._files import write_whole
@@ -258,7 +205,7 @@ def predict(
     with all_or_nothing():
         fitted = LinearModel.load(model)
         rows = read_data(data, schema=fitted.schema)
-        _tell(rows.notes)
+        tell(rows.notes)
         predicted = fitted.predict(rows.features)
         text = _predictions(predicted, fitted.predict_proba(rows.features), fitted.classes)
         make_folder(out.parent)
@@ -273,7 +220,7 @@ def diagnose(
     data: Path,
     /,
     *,
-    columns: Columns = _AS_FOUND,
+    columns: Columns = AS_FOUND,
     seed: Seed = 0,
     out: Path | None = None,
     force: Annotated[bool, Flag] = False,
@@ -295,7 +242,7 @@ def diagnose(
     force
         Overwrite what is there.
     """
-    _must_exist(data)
+    must_exist(data)
     if out is not None:
         if out.suffix != ".html":
             raise UserError(f"--out {out} must end in .html.")
@@ -306,7 +253,7 @@ def diagnose(
         from isrlearn.leaderboard import diagnose_data
     with all_or_nothing():
         rows = columns.read(data)
-        _tell(rows.notes)
+        tell(rows.notes)
         with console.status("Testing ..."):
             found, prepared = diagnose_data(rows, pca=columns.pca, impute=columns.impute, seed=seed)
         say(str(found))
@@ -318,7 +265,7 @@ def diagnose(
             say(f"Diagnosis: {out.resolve()}")
 
 
-def _must_exist(data: Path) -> None:
+def must_exist(data: Path) -> None:
     """Refuse a path that is not there before anything heavy is imported."""
     if not data.exists():
         raise UserError(f"{data} does not exist: check the path.")
@@ -337,7 +284,8 @@ def _unused_split(rows: Any, test: str | None) -> list[str]:
     return [f"the split of the file is not used, since the test is {test}."]
 
 
-def _tell(notes: Sequence[str], *, quiet: bool = False) -> None:
+def tell(notes: Sequence[str], *, quiet: bool = False) -> None:
+    """Print notes on standard error."""
     console = Console(stderr=True)
     for note in () if quiet else notes:
         console.print(f"note: {note}", soft_wrap=True, highlight=False, markup=False)

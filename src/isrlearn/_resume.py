@@ -75,7 +75,8 @@ class Resumed(ChunkedRows):
             result = self.rows.total(function)
         else:
             result = self._from_part(self.rows, function, part)
-        _save(done, result, 0)
+        if type(result).__name__ in RESULTS:
+            _save(done, result, 0)
         part.unlink(missing_ok=True)
         return result
 
@@ -85,7 +86,7 @@ class Resumed(ChunkedRows):
 
         def save(n_chunks: int, running: Any) -> None:
             nonlocal saved
-            if time.monotonic() - saved > SAVE_EVERY:
+            if time.monotonic() - saved > SAVE_EVERY and type(running).__name__ in RESULTS:
                 _save(part, running, n_chunks)
                 saved = time.monotonic()
 

@@ -69,10 +69,10 @@ def slope_of(
     """
     total = Slope(0.0, np.zeros_like(coef), np.zeros_like(bias))
     rows = max(1, BLOCK_BYTES // (X.itemsize * X.shape[1]))
-    small = coef.T.astype(X.dtype)
+    columns = _in_precision_of(X, coef)
     for start in range(0, len(X), rows):
         own = slice(start, start + rows)
-        scores = (X[own] @ small).astype(np.float64) + bias
+        scores = _sum_of_halves(X[own] @ columns, len(coef)) + bias
         losses, errors = _losses(scores, codes[own])
         if weights is not None:
             losses *= weights[own]
@@ -80,6 +80,26 @@ def slope_of(
         by_coef = errors.T.astype(X.dtype) @ X[own]
         total += Slope(float(losses.sum()), by_coef.astype(np.float64), errors.sum(axis=0))
     return total
+
+
+def _in_precision_of(X: FloatArray, coef: Float64Array) -> FloatArray:
+    """Return weights as columns, (d, m), or (d, 2 m): what single precision holds, and the rest.
+
+    Rounded weights would be off in the same direction for every row. Near its end, a descent would
+    go up and down these steps instead of the slope.
+    """
+    if X.dtype == np.float64:
+        return coef.T
+    held = coef.T.astype(X.dtype)
+    return np.hstack([held, (coef.T - held).astype(X.dtype)])
+
+
+def _sum_of_halves(products: FloatArray, n_vectors: int) -> Float64Array:
+    """Return products with weights, (n, m), from those with what `_in_precision_of` made."""
+    scores = products[:, :n_vectors].astype(np.float64)
+    if products.shape[1] > n_vectors:
+        scores += products[:, n_vectors:]
+    return scores
 
 
 def _losses(scores: Float64Array, codes: IntArray) -> tuple[Float64Array, Float64Array]:

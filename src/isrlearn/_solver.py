@@ -17,6 +17,8 @@ from isrlearn._slopes import Slope
 from isrlearn._typing import Float64Array, FloatArray
 
 EPSILON: Final = float(np.finfo(np.float64).eps)
+MOST_TRIALS: Final = 50  # along a step, as in scikit-learn
+FEW_TRIALS: Final = 8  # where the curvature is known, and each is a pass over a file
 LEAST_CURVATURE: Final = 1e-3  # of a loss, at most 1/4: where a sample is sure of all its labels
 
 SlopeAt = Callable[[Float64Array, Float64Array], Slope]
@@ -125,7 +127,12 @@ def solve(
         jac=True,
         method="L-BFGS-B",
         callback=enough,
-        options={"maxiter": max_iter, "maxls": 50, "gtol": 0.0, "ftol": 64 * EPSILON},
+        options={
+            "maxiter": max_iter,
+            "maxls": MOST_TRIALS if root is None else FEW_TRIALS,
+            "gtol": 0.0,
+            "ftol": 64 * EPSILON,
+        },
     )
     point = _to_point(found.x.reshape(problem.shape), root)
     return Solution(point[:, :-1], point[:, -1], int(found.nit), steepest)

@@ -13,12 +13,14 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
+from isrlearn._device import float_type, not_finite, on_device, take_rows, to_host
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing
-from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn.exceptions import SparseInputError
 
 FLOATS: Final = (np.float64, np.float32)
 MOST_NAMED: Final = 5
+WAYS: Final = {"NaN": "fill the gaps first (sklearn.impute)", "infinity": "replace these values"}
 MISSING_LABELS: Final = "y has missing labels (None, NaN or NA): drop those rows before fitting."
 
 
@@ -27,7 +29,7 @@ class Rows:
     """Checked rows: features with integer codes for class and environment."""
 
     X: FloatArray
-    """(n, d), float32 or float64, finite."""
+    """(n, d), float32 or float64, finite; of NumPy, or of another library on its device."""
     y: LabelArray
     """(n,) labels."""
     classes: LabelArray
@@ -92,7 +94,7 @@ def check_rows(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Dense numeric features.
+        Dense numeric features. An array on a device stays there.
     y : array-like of shape (n,)
         Class labels.
     environments : array-like of shape (n,), default=None
@@ -113,18 +115,19 @@ def check_rows(
     Rows
     """
     refuse_sparse(X)
+    y, environments, sample_weight = map(to_host, (y, environments, sample_weight))
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     # Of a table the columns are named in the message, so it is looked through at once.
-    seen_finite = look_for_nan or not isinstance(X, np.ndarray)
+    seen_finite = (look_for_nan or not isinstance(X, np.ndarray)) and not on_device(X)
     X, y = _check_X_y(X, y, estimator, reset, seen_finite)
-    weights = check_weights(sample_weight, len(X), may_be_zero=chunk)
+    weights = check_weights(sample_weight, X.shape[0], may_be_zero=chunk)
     X, y, environments, weights = _with_weight(X, y, environments, weights)
     classes, class_codes = encode_labels(y, "y")
     if np.any(class_codes == UNKNOWN):
         raise ValueError(MISSING_LABELS)
     if environments is not None:
         refuse_continuous(classes, "y", "use ISRRegressor, or bin it to classes")
-    environment_labels, environment_codes = encode_environments(environments, len(X))
+    environment_labels, environment_codes = encode_environments(environments, X.shape[0])
     return Rows(
         X=X,
         y=classes[class_codes],
@@ -148,6 +151,8 @@ def check_response_rows(
         As in `check_rows`, but y is numeric.
     """
     refuse_sparse(X)
+    if on_device(X):
+        _check_device(X, estimator, reset=True)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     _refuse_text(y)
     with _naming_columns(X):
@@ -171,12 +176,12 @@ def _with_weight(
 ) -> tuple[FloatArray, LabelArray, LabelArray | None, Float64Array | None]:
     """Leave out rows of weight zero, before labels are encoded: they are no rows."""
     if environments is not None:
-        environments = as_labels(environments, "environments", len(X))
+        environments = as_labels(environments, "environments", X.shape[0])
     if weights is None or weights.all():
         return X, y, environments, weights
     kept = weights > 0
     known = None if environments is None else environments[kept]
-    return X[kept], y[kept], known, weights[kept]
+    return take_rows(X, kept), y[kept], known, weights[kept]
 
 
 def _refuse_text(y: Any) -> None:
@@ -195,6 +200,9 @@ def _check_X_y(
 ) -> tuple[FloatArray, LabelArray]:
     if getattr(getattr(y, "dtype", None), "kind", "") == "T" or np.ma.isMaskedArray(y):
         y = as_labels(y, "y")
+    if on_device(X):
+        X = _check_device(X, estimator, reset)
+        return X, _check_X_y(np.zeros((X.shape[0], 1)), y, None, reset)[1]  # only y is looked at
     try:
         with _naming_columns(X):
             if estimator is None:
@@ -236,21 +244,29 @@ def _not_finite_in_columns(X: Any, error: ValueError) -> str:
     if not str(error).startswith("Input X contains"):
         return ""
     values = check_array(X, dtype=FLOATS, ensure_all_finite=False)
-    if np.isnan(values).any():
-        bad, what, way_out = np.isnan(values), "NaN", "fill the gaps first (sklearn.impute)"
-    else:
-        bad, what, way_out = np.isinf(values), "infinity", "replace these values"
-    columns = np.flatnonzero(bad.any(axis=0))
-    named = [getattr(X, "columns", range(bad.shape[1]))[j] for j in columns[:MOST_NAMED]]
+    what = "NaN" if np.isnan(values).any() else "infinity"
+    bad = np.isnan(values) if what == "NaN" else np.isinf(values)
+    return _not_finite_message(X, what, bad.any(axis=0), int(bad.any(axis=1).sum()))
+
+
+def _not_finite_message(X: Any, what: str, bad: BoolArray, n_rows: int) -> str:
+    columns = np.flatnonzero(bad)
+    named = [getattr(X, "columns", range(len(bad)))[j] for j in columns[:MOST_NAMED]]
     more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
     return (
-        f"X contains {what} in column(s) {named}{more}, in {bad.any(axis=1).sum()} of {len(bad)} "
-        f"rows: drop these rows, or {way_out}."
+        f"X contains {what} in column(s) {named}{more}, in {n_rows} of {_length(X)} rows: drop "
+        f"these rows, or {WAYS[what]}."
     )
 
 
 def refuse_not_finite(X: FloatArray) -> None:
     """Raise a ValueError that names the columns in which X is not finite, if it is not."""
+    if on_device(X):
+        for what in WAYS:
+            bad, n_rows = not_finite(X, what)
+            if n_rows:
+                raise ValueError(_not_finite_message(X, what, bad, n_rows))
+        return
     with _naming_columns(X):
         check_array(X, dtype=FLOATS, input_name="X")
 
@@ -258,9 +274,33 @@ def refuse_not_finite(X: FloatArray) -> None:
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
     """Check the features that a fitted estimator is to transform or to predict."""
     refuse_sparse(X)
+    if on_device(X):
+        there: FloatArray = _check_device(X, estimator, reset=False, fitting=False)
+        refuse_not_finite(there)
+        return there
     with _naming_columns(X):
         checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
     return checked
+
+
+def _check_device(
+    X: Any, estimator: BaseEstimator | None, reset: bool, fitting: bool = True
+) -> Any:
+    """Check features on a device, where they stay; refuse them where rows are read on the host."""
+    reads = False if estimator is None else getattr(estimator, "_reads_rows", None)
+    if reads is None or (reads and fitting):  # None: more than a transformer
+        who = "n_spurious='auto'" if reads else type(estimator).__name__
+        way_out = "give n_spurious" if reads else "fit a head on transform(X) of an ISR transformer"
+        raise ValueError(
+            f"X is on device {X.device}, but {who} reads rows on the host: pass X.cpu(), or "
+            f"{way_out}."
+        )
+    if len(X.shape) != 2 or 0 in X.shape:
+        raise ValueError(f"X has shape {tuple(X.shape)}, expected (rows, features), one at least.")
+    float_type(X)  # refuses others
+    if estimator is not None:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X
 
 
 def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntArray]:

@@ -16,7 +16,8 @@ except ImportError:
 
 from isrlearn import __version__
 from isrlearn._cli_bench import Seed, bench
-from isrlearn._cli_data import compare, diagnose, fit, predict
+from isrlearn._cli_data import compare, diagnose, predict
+from isrlearn._cli_fit import fit
 from isrlearn._cli_networks import extract, repair, train
 from isrlearn._cli_reproduce import reproduce
 from isrlearn._cli_support import (

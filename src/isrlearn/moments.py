@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from isrlearn._blocks import FEW_CELLS, cell_means, cell_sums
+from isrlearn._device import device_moments, float_type, on_device
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import Rows, check_rows, refuse_not_finite
 
@@ -125,15 +126,17 @@ class CellMoments:
         """Compute the moments of rows that `check_rows` has passed."""
         codes, cells = rows.cells()
         index = np.divmod(cells, max(len(rows.environments), 1))
-        n_features = rows.X.shape[1]
-        result = cls._zeros(rows.classes, rows.environments, *index, n_features, second_order)
+        result = cls._zeros(rows.classes, rows.environments, *index, rows.X.shape[1], second_order)
         result.counts[:] = np.bincount(codes, minlength=len(cells) + 1)[:-1]
-        result.precision = float(np.finfo(rows.X.dtype).eps)
-        if second_order or len(cells) > FEW_CELLS:
+        result.precision = float(np.finfo(float_type(rows.X)).eps)
+        given = rows.X, codes, len(cells), rows.sample_weight
+        if on_device(rows.X):
+            sums = device_moments(*given, second_order)
+            result.weights, result.means, result.scatters, result.largest = sums
+        elif second_order or len(cells) > FEW_CELLS:
             result._add_cell_by_cell(rows, codes)
         elif len(rows.X):
-            values = cell_means(rows.X, codes, len(cells), rows.sample_weight)
-            result.weights[:], result.means[:], result.largest = values
+            result.weights[:], result.means[:], result.largest = cell_means(*given)
         if not rows.seen_finite and not (len(cells) and np.isfinite(result.means).all()):
             refuse_not_finite(rows.X)
         result._refuse_overflow()
@@ -329,12 +332,7 @@ class CellMoments:
         self.precision = max(self.precision, other.precision)
 
     def _merge_cell(
-        self,
-        cell: int,
-        count: int,
-        weight: float,
-        mean: Float64Array,
-        scatter: Float64Array | None,
+        self, cell: int, count: int, weight: float, mean: Float64Array, scatter: Float64Array | None
     ) -> None:
         """Merge two centred sums: the scatter grows by that of the two means about their mean."""
         total = self.weights[cell] + weight

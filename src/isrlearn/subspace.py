@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import qr, subspace_angles
 
 from isrlearn._blocks import WIDE
+from isrlearn._device import blocks, namespace, on_device, to_device
 from isrlearn._spectra import fix_signs
 from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import check_scale
@@ -146,24 +147,29 @@ class Subspace:
         Parameters
         ----------
         X : ndarray of shape (n, d)
-            Rows, float32 or float64.
+            Rows, float32 or float64; also of torch or another library, on a device.
 
         Returns
         -------
         ndarray of shape (n, d)
-            A new array of the type of X.
+            A new array of the type of X, on its device.
         """
-        X = _as_float(X)
+        X = X if on_device(X) else _as_float(X)
         self._check_features(X, "X")
+        functionals = (1 - self.scale) * self.functionals
+        if on_device(X):
+            return _without_on_device(X, self.directions, functionals, self.centre)
         if self.rank == 0:
             return np.array(X)
-        functionals = (1 - self.scale) * self.functionals
         return _without(X, self.directions, functionals, self.centre)
 
     def reduce(self, X: FloatArray) -> FloatArray:
         """Return the coordinates `P'x` of rows in the kept subspace, (n, d - r)."""
-        X = _as_float(X)
+        X = X if on_device(X) else _as_float(X)
         self._check_features(X, "X")
+        if on_device(X):
+            there: FloatArray = namespace(X).matmul(X, to_device(self.kept.T, X))
+            return there
         return np.asarray(X @ self.kept.T.astype(X.dtype))
 
     def fold_into(
@@ -305,6 +311,17 @@ def _without(
         own = slice(start, start + rows)
         removed = times(amounts[own], D, out=buffer[: len(X[own])])
         np.subtract(X[own], removed, out=result[own])
+    return result
+
+
+def _without_on_device(
+    X: FloatArray, directions: Float64Array, functionals: Float64Array, centre: Float64Array
+) -> FloatArray:
+    """Do what `_without` does, with the functions of the library of X."""
+    xp, F, c = namespace(X), to_device(functionals.T, X), to_device(centre, X)
+    amounts = xp.concat([xp.matmul(block - c, F) for block in blocks(X)], axis=0)
+    result: FloatArray = xp.matmul(amounts, to_device(-directions, X))
+    result += X  # so that this is the one array of the size of X
     return result
 
 

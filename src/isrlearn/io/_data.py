@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._typing import BoolArray, FloatArray, IntArray, LabelArray
+from isrlearn._typing import FloatArray, IntArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import Archive, open_folder, open_npz, open_safetensors
 from isrlearn.io._encoding import (
@@ -74,43 +74,61 @@ class Data:
         at least one has more than one row. With a split, rows of the other parts do not count.
         """
         rows = np.ones(len(self), bool) if self.split is None else self.split == TRAIN
-        self._check_classes(rows)
-        self._check_environments(rows)
-
-    def _check_classes(self, rows: BoolArray) -> None:
         if self.labels is None:
             raise DataError(f"{self.source} was read without labels: give a file that has them.")
-        sizes = Counter(self.labels[rows].tolist())
-        if len(sizes) < 2:
-            raise DataError(
-                f"{self.source} has one class only, {next(iter(sizes), None)!r}, in the rows to "
-                "train on: two are needed, so add rows of another or name another label."
-            )
-        smallest, size = sizes.most_common()[-1]
-        if size < FEWEST_ROWS_OF_A_CLASS:
-            raise DataError(
-                f"{self.source} has {size} row of class {smallest!r} to train on: "
-                f"{FEWEST_ROWS_OF_A_CLASS} are needed, so add rows or leave that class out."
-            )
-
-    def _check_environments(self, rows: BoolArray) -> None:
+        check_classes(self.source, Counter(self.labels[rows].tolist()))
         known = [] if self.environments is None else self.environments[rows].tolist()
-        sizes = Counter(environment for environment in known if environment is not None)
-        if not sizes:
-            raise DataError(
-                f"{self.source} has no row to train on whose environment is known: name another "
-                "environment, or fill it in."
-            )
-        if len(sizes) == 1:
-            raise DataError(
-                f"{self.source} has one environment only, {next(iter(sizes))!r}, in the rows to "
-                "train on: at least two are needed to see what differs."
-            )
-        if max(sizes.values()) == 1:
-            raise DataError(
-                f"{self.source} has {len(sizes)} environments of one row each (an ID?): name a "
-                "column that groups the rows."
-            )
+        check_environments(self.source, Counter(e for e in known if e is not None))
+
+
+def check_classes(path: Path, sizes: Counter[Any]) -> None:
+    """Raise `DataError` unless there are two classes of two rows each.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    sizes : Counter
+        Rows to train on of each class.
+    """
+    if len(sizes) < 2:
+        raise DataError(
+            f"{path} has one class only, {next(iter(sizes), None)!r}, in the rows to "
+            "train on: two are needed, so add rows of another or name another label."
+        )
+    smallest, size = sizes.most_common()[-1]
+    if size < FEWEST_ROWS_OF_A_CLASS:
+        raise DataError(
+            f"{path} has {size} row of class {smallest!r} to train on: "
+            f"{FEWEST_ROWS_OF_A_CLASS} are needed, so add rows or leave that class out."
+        )
+
+
+def check_environments(path: Path, sizes: Counter[Any]) -> None:
+    """Raise `DataError` unless there are two environments, and one has more than one row.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    sizes : Counter
+        Rows to train on of each known environment.
+    """
+    if not sizes:
+        raise DataError(
+            f"{path} has no row to train on whose environment is known: name another "
+            "environment, or fill it in."
+        )
+    if len(sizes) == 1:
+        raise DataError(
+            f"{path} has one environment only, {next(iter(sizes))!r}, in the rows to "
+            "train on: at least two are needed to see what differs."
+        )
+    if max(sizes.values()) == 1:
+        raise DataError(
+            f"{path} has {len(sizes)} environments of one row each (an ID?): name a "
+            "column that groups the rows."
+        )
 
 
 def read_data(

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from isrlearn._chunks import Chunk, LocalChunks, Watch
-from isrlearn._typing import FloatArray, LabelArray
+from isrlearn._typing import BoolArray, FloatArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._coded import Coded, coded, crossed_columns, refuse_length, split_of
 from isrlearn.io._readers import (
@@ -61,12 +61,14 @@ class RowFile:
 
     def n_rows(self, part: int) -> int:
         """Return the number of rows of a part that have a label."""
+        return int(self.is_in(part).sum())
+
+    def is_in(self, part: int) -> BoolArray:
+        """Return the mask of the rows of a part that have a label, (n,)."""
         known = self.labels.codes != len(self.labels.values) - 1
-        if self.split is not None:
-            known &= self.split == part
-        elif part != TRAIN:
-            return 0
-        return int(known.sum())
+        if self.split is None:
+            return np.asarray(known & (part == TRAIN))
+        return np.asarray(known & (self.split == part))
 
     def rows(
         self,
@@ -118,13 +120,11 @@ class RowFile:
         return self.schema.kind == "table"
 
     def _chunks(self, first: int, last: int | None, part: int) -> Iterator[Chunk]:
-        stop = self.reader.starts[first]
+        stop, used = self.reader.starts[first], self.is_in(part)
         wanted_chunks = None if last is None else last - first
         for features in islice(self.reader.chunks(first), wanted_chunks):
             start, stop = stop, stop + len(features)
-            wanted = self.labels.codes[start:stop] != len(self.labels.values) - 1
-            if self.split is not None:
-                wanted &= self.split[start:stop] == part
+            wanted = used[start:stop]
             rows = slice(start, stop) if wanted.all() else start + np.flatnonzero(wanted)
             yield Chunk(
                 features if wanted.all() else features[wanted],

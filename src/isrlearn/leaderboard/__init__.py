@@ -3,6 +3,7 @@
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._compare import compare
 from isrlearn.leaderboard._fit import Fitted, diagnose_data, fit_data
+from isrlearn.leaderboard._fit_chunks import fit_chunks
 from isrlearn.leaderboard._methods import known_methods
 from isrlearn.leaderboard._page import page
 from isrlearn.leaderboard._result import HEADINGS, Comparison, Entry, line
@@ -15,6 +16,7 @@ __all__ = [
     "Interval",
     "compare",
     "diagnose_data",
+    "fit_chunks",
     "fit_data",
     "known_methods",
     "line",

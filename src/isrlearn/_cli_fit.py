@@ -1,0 +1,220 @@
+"""``isrlearn fit``: one model from a file, in memory, in chunks, or on a cluster."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from isrlearn._cli_bench import Flag
+from isrlearn._cli_data import AS_FOUND, Columns, Rule, must_exist, tell
+from isrlearn._cli_support import (
+    Interrupted,
+    UserError,
+    all_or_nothing,
+    make_folder,
+    may_write,
+    mistakes_of_the_user,
+    say,
+    watching,
+)
+
+LARGE = 2**30  # bytes of a file that is read in chunks if nothing else is said
+
+
+def fit(
+    data: Path,
+    /,
+    *,
+    columns: Columns = AS_FOUND,
+    out: Path,
+    rule: Rule = "worst-group",
+    stream: Annotated[bool | None, Parameter(negative="--no-stream")] = None,
+    distributed: Annotated[bool, Flag] = False,
+    scheduler: str | None = None,
+    force: Annotated[bool, Flag] = False,
+) -> None:
+    """Fit ISR on your data and save the model as one file.
+
+    The number of directions, the classes they are found in and the head are chosen by the rule; the
+    result is one linear map of the features, saved without pickle.
+
+    A file of more than 1 GiB is read in chunks: the setting is chosen on a sample of 20 000 rows
+    and fitted on all, in bounded memory. Stopped, the same command goes on where it was.
+
+    Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
+
+    Example: isrlearn fit features.safetensors --out m.safetensors --distributed
+
+    Parameters
+    ----------
+    data
+        A .csv, .tsv, .parquet, .npz or .safetensors file, or a folder that isrlearn extract wrote.
+    columns
+        What is what in the file.
+    out
+        File for the model, ending in .safetensors.
+    rule
+        How the setting is chosen; see isrlearn compare.
+    stream
+        Read the file in chunks, whatever its size (.npz, .safetensors, .parquet, folder), or not.
+    distributed
+        Read it in chunks by the workers of a Dask cluster: processes of this machine, or those of
+        the scheduler.
+    scheduler
+        Address of a Dask scheduler whose workers see the file, such as tcp://10.0.0.5:8786.
+    force
+        Overwrite what is there.
+    """
+    must_exist(data)
+    if out.suffix != ".safetensors":
+        raise UserError(f"--out {out} must end in .safetensors.")
+    if scheduler is not None and not distributed:
+        raise UserError(f"--scheduler {scheduler} needs --distributed.")
+    may_write(out, force)
+    console = Console()
+    with console.status("Loading ..."):
+        from isrlearn.leaderboard import fit_data
+    if distributed or (stream if stream is not None else _size(data) > LARGE):
+        done = _fit_in_chunks(data, columns, out, rule, distributed, scheduler, console)
+    else:
+        with all_or_nothing():
+            rows = columns.read(data)
+            tell(rows.notes)
+            with watching(console) as watch:
+                done = fit_data(
+                    rows,
+                    rule=rule,
+                    pca=columns.pca,
+                    impute=columns.impute,
+                    watch=lambda i, n: watch("Choosing", i, n),
+                )
+            make_folder(out.parent)
+            done.model.save(out)
+    _show(done, rule, out)
+
+
+def _fit_in_chunks(
+    data: Path,
+    columns: Columns,
+    out: Path,
+    rule: str,
+    distributed: bool,
+    scheduler: str | None,
+    console: Console,
+) -> Any:
+    from isrlearn.leaderboard import fit_chunks
+
+    begun = out.with_name(f".{out.name}.passes")
+    make_folder(out.parent)
+    try:
+        with mistakes_of_the_user(), _rows_watched(console) as watch:
+            file = columns.open(data)
+            tell(file.notes)
+            with _parts(data, columns, file, distributed, scheduler, watch) as open_part:
+                done = fit_chunks(
+                    file,
+                    _resumed(open_part, data, begun),
+                    rule=rule,
+                    pca=columns.pca,
+                    impute=columns.impute,
+                    watch=lambda i, n: watch("Choosing", i, n),
+                )
+            done.model.save(out)
+            shutil.rmtree(begun, ignore_errors=True)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"finished passes are kept in {begun}: run the same command to go on, or remove it."
+        ) from None
+    return done
+
+
+def _resumed(open_part: Any, data: Path, folder: Path) -> Any:
+    """Return the same parts, with sums that are kept."""
+    from isrlearn._resume import digest
+    from isrlearn.io import Resumed
+
+    about = data.stat()
+    name = f"{data.resolve()} {about.st_size} {about.st_mtime_ns}"
+
+    def open_and_keep(part: int, prepare: Any) -> Any:
+        inside = getattr(prepare, "preparation", prepare)
+        return Resumed(open_part(part, prepare), folder, f"{name} {part} {digest(inside)}")
+
+    return open_and_keep
+
+
+@contextmanager
+def _parts(
+    data: Path,
+    columns: Columns,
+    file: Any,
+    distributed: bool,
+    scheduler: str | None,
+    watch: Any,
+) -> Iterator[Any]:
+    """Yield the function that opens a part of the rows, here or on a cluster."""
+    if not distributed:
+        yield lambda part, prepare: file.rows(part, prepare=prepare, watch=watch)
+        return
+    try:
+        from isrlearn.distributed import DaskRows, cluster
+    except ImportError as error:
+        raise UserError(
+            "--distributed needs the extra dask: pip install 'isrlearn[dask]'"
+        ) from error
+    with cluster(scheduler) as client:
+        yield lambda part, prepare: DaskRows.from_files(
+            data.resolve(),
+            label=columns.label,
+            environment=columns.environment or (),
+            split=columns.split,
+            drop=columns.drop or (),
+            part=part,
+            prepare=prepare,
+            client=client,
+            watch=watch,
+        )
+
+
+@contextmanager
+def _rows_watched(console: Console) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Yield a function of (what, done, all) that shows pass, rate and time left."""
+    with watching(console) as watch:
+        title, n_pass, last, begin = "", 0, 0, time.monotonic()
+
+        def show(what: str, done: int, total: int | None) -> None:
+            nonlocal title, n_pass, last, begin
+            if what != title or done <= last:
+                n_pass = n_pass + 1 if what == title else 1
+                title, begin = what, time.monotonic()
+            last = done
+            rate = done / max(time.monotonic() - begin, 1e-3)
+            text = f"{what} {n_pass}: {rate / 1e6:.2f} million rows/s" if rate > 1e4 else what
+            watch(text if total is None or total > done else what, done, total or done)
+
+        yield show
+
+
+def _size(data: Path) -> int:
+    if data.suffix in (".csv", ".tsv"):
+        return 0  # read as a whole: text cannot be cut at a row
+    files = data.iterdir() if data.is_dir() else [data]
+    return sum(file.stat().st_size for file in files)
+
+
+def _show(done: Any, rule: str, out: Path) -> None:
+    made = done.model.made
+    say(f"Chosen by {rule}: {made['setting']} (accuracy by that rule {made['score']:.3f}).")
+    say(f"Directions removed: {made['n_spurious']}. Features: {made['prepared']}.")
+    if done.test is not None:
+        label, environment = done.test.worst_group
+        say(
+            f"Test rows: average {done.test.average:.3f}, worst group {done.test.worst:.3f} "
+            f"(label {label}, {environment})."
+        )
+    say(f"Model: {out.resolve()}")

@@ -1,0 +1,258 @@
+"""Fit one model on a file that is read chunk by chunk: chosen on a sample, fitted on all rows."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from isrlearn import __version__
+from isrlearn._chunks import ChunkedRows
+from isrlearn._folding import fold
+from isrlearn._grid import fresh
+from isrlearn._predictor_base import labelled_environments
+from isrlearn._predictors import ISRClassifier
+from isrlearn._rules import WORST_GROUP
+from isrlearn._select import Selection, Watch, in_words, isr_grid, select
+from isrlearn._typing import FloatArray, LabelArray
+from isrlearn._validation import Rows
+from isrlearn.io import LinearModel
+from isrlearn.io._data import check_classes, check_environments
+from isrlearn.io._open import RowFile
+from isrlearn.leaderboard._fit import Fitted
+from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.metrics import GroupScores, group_scores
+
+SAMPLE_ROWS: Final = 20_000
+SAMPLE_BYTES: Final = 2**27
+ROWS_AT_ONCE: Final = 2048  # of many features, prepared in double precision
+TRAIN, VALIDATION, TEST = range(3)
+
+OpenPart = Callable[[int, Callable[[FloatArray], FloatArray] | None], ChunkedRows]
+"""Rows of a part, 0 train, 1 validation, 2 test, with what is done to their features."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Some rows, with labels and environments.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Features.
+    y : ndarray of shape (n,)
+        Labels.
+    environments : ndarray of shape (n,)
+        Environments; None where unknown.
+    """
+
+    X: FloatArray
+    y: LabelArray
+    environments: LabelArray
+
+    def __add__(self, other: "RowSample") -> "RowSample":
+        """Return the rows of both."""
+        return RowSample(
+            np.concatenate([self.X, other.X]),
+            np.concatenate([self.y, other.y]),
+            np.concatenate([self.environments, other.environments]),
+        )
+
+
+@dataclass(frozen=True)
+class TakeRows:
+    """Every so manyth row of each chunk.
+
+    Parameters
+    ----------
+    every : int
+        One row out of so many.
+    """
+
+    title: ClassVar = "Sample"
+    every: int
+
+    def __call__(self, rows: Rows) -> RowSample:
+        """Return the sample of a chunk."""
+        known = labelled_environments(rows.environments, rows.environment_codes)
+        if known is None:
+            known = np.full(len(rows.y), None, dtype=object)
+        chosen = slice(None, None, self.every)
+        return RowSample(rows.X[chosen].copy(), rows.y[chosen], known[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Predict:
+    """Labels, environments and predictions of rows.
+
+    Parameters
+    ----------
+    model : LinearModel
+        What predicts.
+    """
+
+    title: ClassVar = "Test"
+    model: LinearModel
+
+    def __call__(self, rows: Rows) -> RowSample:
+        """Return the predictions of a chunk, in place of the features."""
+        found = TakeRows(1)(rows)
+        return RowSample(self.model.predict(rows.X), found.y, found.environments)
+
+
+def fit_chunks(
+    file: RowFile,
+    open_part: OpenPart,
+    *,
+    rule: str = WORST_GROUP,
+    pca: int = COMPONENTS,
+    impute: str | None = None,
+    watch: Watch | None = None,
+) -> Fitted:
+    """Choose an `ISRClassifier` on a sample of the rows of a file, and fit it on all of them.
+
+    Features are prepared as the sample says (standard deviations, principal components, medians).
+    The penalty is scaled, so that it weighs as much against the mean loss of all rows as it did
+    against that of the sample.
+
+    Parameters
+    ----------
+    file : RowFile
+        The file.
+    open_part : callable
+        Its rows, in chunks of this process or of a cluster.
+    rule, pca, impute
+        As in `fit_data`.
+    watch : callable, default=None
+        Called with the numbers of settings done and of all.
+
+    Returns
+    -------
+    Fitted
+    """
+    _check(file)
+    sample = _sample(file, open_part, TRAIN)
+    preparation = prepare(
+        sample.X,
+        file.schema.feature_names,
+        pca=pca,
+        impute=impute,
+        with_units=file.schema.kind == "table",
+    )
+    found = _chosen(file, open_part, sample, preparation, rule, watch)
+    n_rows = file.n_rows(TRAIN)
+    setting = dict(found.setting)
+    if "head__C" in setting:
+        setting["head__C"] *= len(sample.y) / n_rows
+    classifier = ISRClassifier().set_params(**fresh(setting))
+    classifier.fit(open_part(TRAIN, InBlocks(preparation)))
+    model = _model(file, preparation, classifier, found, len(sample.y))
+    return Fitted(model, found, _scores(file, open_part, model))
+
+
+@dataclass(frozen=True, eq=False)
+class InBlocks:
+    """Prepare the features of a chunk, some rows at a time: it is done in double precision.
+
+    Parameters
+    ----------
+    preparation : Preparation
+        What is done.
+    """
+
+    preparation: Preparation
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return prepared rows."""
+        starts = range(0, len(X), ROWS_AT_ONCE)
+        return np.concatenate([self.preparation.apply(X[i : i + ROWS_AT_ONCE]) for i in starts])
+
+
+def _chosen(
+    file: RowFile,
+    open_part: OpenPart,
+    sample: RowSample,
+    preparation: Preparation,
+    rule: str,
+    watch: Watch | None,
+) -> Selection:
+    validation = None
+    if file.n_rows(VALIDATION):
+        rows = _sample(file, open_part, VALIDATION)
+        validation = preparation.apply(rows.X), rows.y, rows.environments
+    X = preparation.apply(sample.X)
+    grid = [part for part in isr_grid(sample.y, X.shape[1]) if "head" not in part]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # small cells of settings that are only tried
+        return select(
+            X,
+            sample.y,
+            environments=sample.environments,
+            grid=grid,
+            validation=validation,
+            rule=rule,
+            watch=watch,
+        )
+
+
+def _sample(file: RowFile, open_part: OpenPart, part: int) -> RowSample:
+    wanted = min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * file.reader.n_features))
+    every = max(1, file.n_rows(part) // max(wanted, 1))
+    return open_part(part, None).total(TakeRows(every))
+
+
+def _check(file: RowFile) -> None:
+    """Raise `DataError` unless a model can be fitted on the rows to train on."""
+    training = file.is_in(TRAIN)
+    labels, environments = file.labels, file.environments
+    check_classes(file.reader.path, _sizes(labels.values, labels.codes[training]))
+    check_environments(file.reader.path, _sizes(environments.values, environments.codes[training]))
+
+
+def _sizes(values: list[Any], codes: Any) -> Counter[Any]:
+    counts = np.bincount(codes, minlength=len(values)).tolist()
+    pairs = zip(values, counts, strict=True)
+    return Counter({value: count for value, count in pairs if count and value is not None})
+
+
+def _model(
+    file: RowFile,
+    preparation: Preparation,
+    classifier: ISRClassifier,
+    found: Selection,
+    n_sampled: int,
+) -> LinearModel:
+    weight, bias = preparation.fold_into(*fold(classifier))
+    made = {
+        "isrlearn": __version__,
+        "rule": found.rule,
+        "score": found.score,
+        "setting": f"{in_words(found.setting)}, chosen on {n_sampled} rows",
+        "n_spurious": classifier.n_spurious_,
+        "prepared": preparation.words,
+        "rows": file.n_rows(TRAIN),
+    }
+    return LinearModel(weight, bias, preparation.fill, classifier.classes_, file.schema, made)
+
+
+def _scores(file: RowFile, open_part: OpenPart, model: LinearModel) -> GroupScores | None:
+    if file.n_rows(TEST) == 0:
+        return None
+    # Missing values are filled by the model, which the checks of chunks would refuse.
+    fill = _Fill(model.fill)
+    rows = open_part(TEST, fill).total(Predict(model))
+    if all(environment is None for environment in rows.environments):
+        return None
+    return group_scores(rows.y, rows.X, environments=rows.environments)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fill:
+    """Put a value where one is missing."""
+
+    fill: Any
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return np.where(np.isnan(X), self.fill, X).astype(X.dtype)
