@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -82,6 +83,8 @@ class Work:
         Steps of the published methods; 10 000 if left out.
     jobs
         Worker processes; one per core if left out. The numbers do not depend on it.
+    scheduler
+        Address of a Dask scheduler whose workers compute instead, such as tcp://10.0.0.5:8786.
     store
         File of results; it is created, and grows with every run.
     """
@@ -92,6 +95,7 @@ class Work:
     trials: Whole = None
     steps: Whole = None
     jobs: Whole = None
+    scheduler: str | None = None
     store: Path = STORE
 
 
@@ -312,6 +316,15 @@ def complexity(
     _draw(out, force, lambda figures: figures.complexity_figure(least))
 
 
+def _client(scheduler: str | None) -> Any:
+    """Return a context that gives a client of a cluster, or None for this machine."""
+    if scheduler is None:
+        return nullcontext()
+    from isrlearn.distributed import cluster
+
+    return cluster(scheduler)
+
+
 def _some(option: str, values: list[Any] | None) -> list[Any] | None:
     if values == []:
         raise UserError(f"--{option} is followed by nothing: name one or more, or leave it out.")
@@ -340,7 +353,9 @@ def _run(jobs: list[Any], work: Work, redo: bool, console: Console) -> Any:
             advance(sum(result.job.cost for result in results), len(results))
 
         try:
-            run_jobs(jobs, store, n_jobs=work.jobs or os.cpu_count(), redo=redo, on_done=on_done)
+            with _client(work.scheduler) as client:
+                how = {"n_jobs": work.jobs or os.cpu_count(), "client": client}
+                run_jobs(jobs, store, redo=redo, on_done=on_done, **how)
         except KeyboardInterrupt:
             again = "the same command without --redo" if redo and seconds else "the same command"
             raise Interrupted(

@@ -2,14 +2,14 @@
 
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from itertools import groupby
 from typing import Any
 
 from joblib import Parallel, delayed
 
-from isrlearn.benchmark.execution import JobResult
+from isrlearn.benchmark.execution import JobResult, run_unit
 from isrlearn.benchmark.methods import METHODS
 from isrlearn.benchmark.spec import Job
 from isrlearn.benchmark.store import Store
@@ -38,6 +38,7 @@ def run(
     n_jobs: int | None = None,
     redo: bool = False,
     on_done: Callable[[list[JobResult]], None] | None = None,
+    client: Any = None,
 ) -> int:
     """Run the jobs that are not in the store, and write each as soon as it is done.
 
@@ -59,6 +60,9 @@ def run(
         nothing.
     on_done : callable, default=None
         Called with the results of each unit of work after they are written.
+    client : distributed.Client, default=None
+        A Dask cluster whose workers compute, instead of processes of this machine. A worker that
+        dies is replaced, and its jobs are run again by another.
 
     Returns
     -------
@@ -66,11 +70,9 @@ def run(
         Number of jobs that were written.
     """
     work = units(jobs) if redo else _undone(units(pending(jobs, store)), store)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     written = 0
-    tasks = (delayed(run_unit_as_worker)(unit, os.getpid()) for unit in work)
     try:
-        for results in parallel(tasks):
+        for results in _computed(work, n_jobs) if client is None else _on_cluster(work, client):
             if redo and written == 0:
                 store.forget(job.key for job in jobs)
             written += store.add(results)
@@ -82,6 +84,22 @@ def run(
             "--jobs take less memory."
         ) from error
     return written
+
+
+def _computed(work: Iterable[list[Job]], n_jobs: int | None) -> Iterator[list[JobResult]]:
+    """Yield the results of units as processes of this machine finish them."""
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    yield from parallel(delayed(run_unit_as_worker)(unit, os.getpid()) for unit in work)
+
+
+def _on_cluster(work: Iterable[list[Job]], client: Any) -> Iterator[list[JobResult]]:
+    """Yield the results of units as the workers of a cluster finish them."""
+    from distributed import as_completed
+
+    futures = client.map(run_unit, list(work), pure=False)
+    for future in as_completed(futures):
+        yield future.result()
+        future.release()
 
 
 def units(jobs: Sequence[Job]) -> list[list[Job]]:

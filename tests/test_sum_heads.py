@@ -1,0 +1,518 @@
+"""Heads that are fitted from sums over rows are those of scikit-learn."""
+
+import numpy as np
+import pytest
+from chunk_support import chunked, draw_chunkable, oblique_subspace
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, softmax
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import log_loss
+
+from isrlearn import ISR, ISRClassifier, ISRMean, LogisticHead, Subspace, _predictors, _slopes
+from isrlearn._coordinates import HeadCoordinates
+from isrlearn._group_weights import balanced_factors, balanced_weights, group_factors
+from isrlearn._passes import AddMoments, GroupFactors
+from isrlearn._pooled import Pooled
+from isrlearn._slopes import slope_of
+from isrlearn._solver import Problem, sample_curvature, solve
+from isrlearn._validation import check_rows
+
+EXACT = {"tol": 1e-8, "max_iter": 10_000}
+
+
+def draw_head(random, n_classes, n_features, n_rows=60):
+    """Rows, labels, weights, and a head that need not fit them."""
+    m = 1 if n_classes == 2 else n_classes
+    codes = random.permutation(np.arange(n_rows) % n_classes)
+    return (
+        random.normal(size=(n_rows, n_features)),
+        codes,
+        random.uniform(0.1, 3, n_rows),
+        random.normal(size=(m, n_features)),
+        random.normal(size=m),
+    )
+
+
+def shares_of(X, coef, bias):
+    scores = X @ coef.T + bias
+    if len(bias) > 1:
+        return softmax(scores, axis=1)
+    return np.column_stack([1 - expit(scores), expit(scores)])
+
+
+# --- the loss and its slope
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_loss_is_that_of_scikit_learn(random, n_classes):
+    X, codes, weights, coef, bias = draw_head(random, n_classes, 4)
+    shares = shares_of(X, coef, bias)
+    expected = log_loss(codes, shares, normalize=False, sample_weight=weights)
+    assert slope_of(X, codes, weights, coef, bias).loss == pytest.approx(expected, rel=1e-12)
+    alone = log_loss(codes, shares, normalize=False)
+    assert slope_of(X, codes, None, coef, bias).loss == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_slope_is_the_derivative_of_the_loss(random, n_classes):
+    X, codes, weights, coef, bias = draw_head(random, n_classes, 4)
+    slope = slope_of(X, codes, weights, coef, bias)
+    step = 1e-5
+    for _ in range(5):
+        by_coef, by_bias = random.normal(size=coef.shape), random.normal(size=bias.shape)
+        ends = [
+            slope_of(X, codes, weights, coef + s * by_coef, bias + s * by_bias).loss
+            for s in (step, -step)
+        ]
+        found = np.sum(slope.coef * by_coef) + np.sum(slope.bias * by_bias)
+        assert found == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6, abs=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_single_precision_gives_the_slope_to_its_digits(random, n_classes):
+    X, codes, weights, coef, bias = draw_head(random, n_classes, 5, 300)
+    fine = slope_of(X, codes, weights, coef, bias)
+    coarse = slope_of(X.astype(np.float32), codes, weights, coef, bias)
+    scale = np.abs(X).sum() * 3
+    assert coarse.coef.dtype == np.float64
+    assert coarse.loss == pytest.approx(fine.loss, rel=1e-5)
+    np.testing.assert_allclose(coarse.coef, fine.coef, atol=1e-6 * scale)
+    np.testing.assert_allclose(coarse.bias, fine.bias, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_blocks_and_parts_of_rows_add_up(random, monkeypatch, n_classes, dtype):
+    X, codes, weights, coef, bias = draw_head(random, n_classes, 4)
+    X = X.astype(dtype)
+    whole = slope_of(X, codes, weights, coef, bias)
+    at = int(random.integers(1, len(X)))
+    parts = [
+        slope_of(X[own], codes[own], weights[own], coef, bias)
+        for own in (slice(at), slice(at, None))
+    ]
+    monkeypatch.setattr(_slopes, "BLOCK_BYTES", X[0].nbytes * int(random.integers(1, 9)))
+    rtol = 1e-11 if dtype == np.float64 else 1e-5
+    for found in (parts[0] + parts[1], slope_of(X, codes, weights, coef, bias)):
+        assert found.loss == pytest.approx(whole.loss, rel=rtol)
+        np.testing.assert_allclose(found.coef, whole.coef, atol=rtol * 100)
+        np.testing.assert_allclose(found.bias, whole.bias, atol=rtol * 100)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_repeated_rows(random, n_classes):
+    X, codes, _, coef, bias = draw_head(random, n_classes, 4)
+    times = random.integers(0, 4, len(X))
+    found = slope_of(X, codes, times.astype(float), coef, bias)
+    rows = np.repeat(np.arange(len(X)), times)
+    expected = slope_of(X[rows], codes[rows], None, coef, bias)
+    assert found.loss == pytest.approx(expected.loss)
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-10)
+    np.testing.assert_allclose(found.bias, expected.bias, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_large_scores_neither_overflow_nor_vanish(n_classes):
+    """The loss of a sure mistake is the distance of the scores, and its slope the row."""
+    coef = 1e4 * np.eye(1 if n_classes == 2 else n_classes, 2)
+    X, codes = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0, 1])
+    bias = np.zeros(len(coef))
+    slope = slope_of(X, codes, None, coef, bias)
+    right = slope_of(X, 1 - codes, None, coef, bias)
+    if n_classes == 2:
+        assert slope.loss == pytest.approx(2e4)
+        np.testing.assert_allclose(slope.coef, [[2.0, 0.0]])
+        assert right.loss == 0
+    else:  # in the second row the other two are as good as each other
+        assert slope.loss == pytest.approx(np.log(2))
+        assert right.loss == pytest.approx(2e4)
+
+
+# --- coordinates
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    d=st.integers(2, 7),
+    scale=st.sampled_from([0.0, 0.4, 1.0]),
+    mapped=st.booleans(),
+)
+def test_a_head_on_mapped_rows_is_one_on_the_rows(seed, d, scale, mapped):
+    random = np.random.default_rng(seed)
+    subspace = oblique_subspace(random, d, int(random.integers(1, d)), scale)
+    forward = random.normal(size=(d, int(random.integers(1, d + 1)))) if mapped else None
+    coordinates = HeadCoordinates(subspace, random.normal(size=d), forward)
+    X, m = random.normal(size=(20, d)), int(random.integers(1, 4))
+    kept = X - (1 - scale) * (X - subspace.centre) @ subspace.functionals.T @ subspace.directions
+    Z = kept - coordinates.centre
+    Z = Z if forward is None else Z @ forward
+    assert coordinates.n_coordinates == Z.shape[1]
+    weight, bias = random.normal(size=(m, Z.shape[1])), random.normal(size=m)
+    scores, atol = Z @ weight.T + bias, 1e-9 * (1 + np.abs(subspace.functionals).max()) ** 2
+    on_rows, bias_on_rows = coordinates.on_rows(weight, bias)
+    np.testing.assert_allclose(X @ on_rows.T + bias_on_rows, scores, atol=atol)
+    inside, bias_inside = coordinates.unmapped(weight, bias)
+    np.testing.assert_allclose(kept @ inside.T + bias_inside, scores, atol=atol)
+    errors = random.normal(size=(20, m))
+    pulled = coordinates.pull_back(errors.T @ X, errors.sum(axis=0))
+    np.testing.assert_allclose(pulled, errors.T @ Z, atol=20 * atol)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_gradient_is_that_of_the_penalised_mean_loss(random, n_classes, fit_intercept):
+    X, codes, weights, *_ = draw_head(random, n_classes, 5)
+    coordinates = HeadCoordinates(
+        oblique_subspace(random, 5, 2), random.normal(size=5), random.normal(size=(5, 3))
+    )
+    C, total = random.uniform(0.1, 2), weights.sum()
+    m = 1 if n_classes == 2 else n_classes
+    problem = Problem(coordinates, m, 1 / (C * total), total, fit_intercept)
+
+    def objective(point):
+        return problem.value_and_gradient(
+            lambda coef, bias: slope_of(X, codes, weights, coef, bias), point
+        )
+
+    point = random.normal(size=problem.shape)
+    if not fit_intercept:
+        point[:, -1] = 0
+    value, gradient = objective(point)
+    Z = (coordinates.subspace.project(X) - coordinates.centre) @ coordinates.forward
+    shares = shares_of(Z, point[:, :-1], point[:, -1])
+    loss = log_loss(codes, shares, sample_weight=weights)
+    assert value == pytest.approx(loss + np.sum(point[:, :-1] ** 2) / (2 * C * total))
+    along = random.normal(size=point.shape)
+    if not fit_intercept:
+        assert not gradient[:, -1].any()
+        along[:, -1] = 0
+    ends = [objective(point + step * along)[0] for step in (1e-5, -1e-5)]
+    expected = (ends[0] - ends[1]) / 2e-5
+    assert np.sum(gradient * along) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+# --- the solver
+
+
+def draw_problem(random, n_classes, fit_intercept, n_features=5):
+    X, y, _ = draw_chunkable(random, n_classes=n_classes, n_features=n_features)
+    C, weights = random.uniform(0.1, 2), random.uniform(0.2, 2, len(X))
+    expected = LogisticRegression(C=C, fit_intercept=fit_intercept, **EXACT).fit(X, y, weights)
+    plain = HeadCoordinates(Subspace.nothing(n_features), np.zeros(n_features))
+    total = weights.sum()
+    m = 1 if n_classes == 2 else n_classes
+    problem = Problem(plain, m, 1 / (C * total), total, fit_intercept)
+    return X, weights, problem, lambda *head: slope_of(X, y, weights, *head), expected
+
+
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_way_ends_at_the_optimum_of_scikit_learn(
+    random, n_classes, fit_intercept, curved, near
+):
+    X, _, problem, slope_at, expected = draw_problem(random, n_classes, fit_intercept)
+    how = {}
+    if curved:  # any curvature will do
+        A = random.normal(size=(2 * problem.shape[1], problem.shape[1]))
+        how["curvature"] = A.T @ A / len(A)
+    if near:
+        start = 0.5 * random.normal(size=problem.shape)
+        start -= start.mean(axis=0) if n_classes > 2 else 0  # along which the softmax is flat
+        start[:, -1] *= fit_intercept
+        how["start"] = start
+    found = solve(problem, slope_at, tol=1e-8, max_iter=10_000, **how)
+    np.testing.assert_allclose(found.weight, expected.coef_, atol=1e-4)
+    np.testing.assert_allclose(found.bias, np.ravel(expected.intercept_), atol=1e-4)
+    assert found.steepest <= 1e-6
+    assert 0 < found.n_iter < 10_000
+
+
+def test_a_good_curvature_saves_steps(random):
+    X, weights, problem, slope_at, _ = draw_problem(random, 2, True)
+    units = 10.0 ** np.linspace(-2, 2, X.shape[1])
+    coordinates = HeadCoordinates(
+        problem.coordinates.subspace, problem.coordinates.centre, np.diag(units)
+    )
+    scaled = Problem(coordinates, 1, problem.strength, problem.total)
+    flat = np.full((len(X), 1), 0.5)
+    curvature = sample_curvature(X * units, flat, weights, problem.strength)
+    found = {"far": {}, "near": {"curvature": curvature}}
+    steps = {
+        name: solve(scaled, slope_at, tol=1e-6, max_iter=10_000, **how).n_iter
+        for name, how in found.items()
+    }
+    assert steps["near"] < steps["far"]
+
+
+def test_the_curvature_of_a_sample_is_the_second_derivative(random):
+    X, codes, weights, coef, bias = draw_head(random, 2, 4)
+    coef, bias = 0.5 * coef, 0.5 * bias
+    total = weights.sum()
+    curvature = sample_curvature(X, expit(X @ coef.T + bias), weights, 0.0)
+    point = np.column_stack([coef, bias])
+
+    def gradient(at):
+        slope = slope_of(X, codes, weights, at[:, :-1], at[:, -1])
+        return np.column_stack([slope.coef, slope.bias])[0] / total
+
+    columns = []
+    for j in range(point.shape[1]):
+        step = np.zeros_like(point)
+        step[0, j] = 1e-5
+        columns.append((gradient(point + step) - gradient(point - step)) / 2e-5)
+    np.testing.assert_allclose(curvature, np.array(columns), atol=1e-4 * np.trace(curvature))
+    ridge = sample_curvature(X, expit(X @ coef.T + bias), weights, 3.0) - curvature
+    np.testing.assert_allclose(ridge, 3 * np.eye(5), atol=1e-9)
+
+
+def test_too_few_iterations_are_reported(random, monkeypatch):
+    X, y, e = draw_chunkable(random, n_classes=3)
+    head = LogisticRegression(max_iter=1, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 .* Raise max_iter"):
+        ISRClassifier(ISRMean(1), head).fit(chunked(random, X, y, e))
+    monkeypatch.setattr(_predictors, "LARGE", 0)
+    with pytest.warns(ConvergenceWarning, match=r"wanted 1.0e-12"):
+        ISRClassifier(ISRMean(1), head).fit(X, y, environments=e)
+
+
+def test_a_parameter_that_cannot_be_is_refused(random):
+    X, y, e = draw_chunkable(random)
+    with pytest.raises(ValueError, match="'C'"):
+        ISRClassifier(ISRMean(1), LogisticRegression(C=-1.0)).fit(chunked(random, X, y, e))
+
+
+# --- rows in memory, without a copy
+
+
+@pytest.fixture
+def from_sums(monkeypatch):
+    """A list of the heads that are fitted from sums, of rows of any size."""
+    heads, fit = [], _predictors.fit_from_sums
+
+    def watched(head, removed):
+        heads.append(type(head).__name__)
+        return fit(head, removed)
+
+    monkeypatch.setattr(_predictors, "fit_from_sums", watched)
+    monkeypatch.setattr(_predictors, "LARGE", 0)
+    return heads
+
+
+@pytest.mark.parametrize("group_weight", ["balanced", None])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("head", "n_features"),
+    [
+        (LogisticRegression(**EXACT), 5),
+        (LogisticRegression(C=0.2, fit_intercept=False, **EXACT), 24),
+        (LogisticHead(**EXACT), 24),
+    ],
+    ids=["few", "no intercept", "head"],
+)
+def test_large_rows_in_memory_get_the_same_head(
+    random, monkeypatch, from_sums, head, n_features, n_classes, group_weight
+):
+    X, y, e = draw_chunkable(
+        random, n_classes=n_classes, n_features=n_features, unknown=0.2, per_cell=50
+    )
+    how = {"environments": e, "sample_weight": random.uniform(0.2, 2, len(X))}
+    found = ISRClassifier(ISRMean(1), head, group_weight=group_weight).fit(X, y, **how)
+    assert from_sums == [type(head).__name__]
+    monkeypatch.undo()
+    expected = ISRClassifier(ISRMean(1), head, group_weight=group_weight).fit(X, y, **how)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-4)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-4)
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+
+
+@pytest.mark.parametrize(
+    ("isr", "head"),
+    [
+        (ISRMean(1, reduced=True), LogisticRegression()),
+        (ISRMean(1), LogisticHead()),  # of few features: moments are needed
+        (ISRMean(1), RidgeClassifier()),
+        (ISRMean(1), LogisticRegression(solver="newton-cg")),
+        (ISRMean(1), LogisticRegression(class_weight="balanced")),
+    ],
+    ids=str,
+)
+def test_other_heads_get_the_rows_as_ever(random, from_sums, isr, head):
+    X, y, e = draw_chunkable(random)
+    assert ISRClassifier(isr, head).fit(X, y, environments=e).score(X, y) > 0.5
+    assert not from_sums
+
+
+# --- closed forms
+
+
+def fitted_on_rows(random, head, *, n_classes, isr, group_weight=None, names=True):
+    """A classifier of chunks, and the same head on the rows as scikit-learn would have it."""
+    X, y, e = draw_chunkable(random, n_classes=n_classes, unknown=0.2, names=names)
+    weights = random.uniform(0.2, 2, len(X)) if group_weight == "balanced" else None
+    columns = (X, y, e) if weights is None else (X, y, e, weights)
+    found = ISRClassifier(isr, head, group_weight=group_weight).fit(chunked(random, *columns))
+    inside = isr.fit(X, y, environments=e, sample_weight=weights).transform(X)
+    if weights is None:
+        return X, found, type(head)(**head.get_params()).fit(inside, y), inside
+    own = balanced_weights(check_rows(X, y, e, weights))
+    return X, found, type(head)(**head.get_params()).fit(inside, y, own), inside
+
+
+@pytest.mark.parametrize("priors", [None, "given"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("isr", [ISRMean(1), ISR(1, scale=0.5)], ids=["removed", "shrunk"])
+def test_discriminants_of_moments_are_those_of_rows(random, isr, n_classes, priors):
+    priors = None if priors is None else random.dirichlet(np.full(n_classes, 5.0))
+    # Of the solvers of scikit-learn this one has always divided by the number of rows.
+    head = LinearDiscriminantAnalysis(solver="lsqr", priors=priors)
+    X, found, expected, inside = fitted_on_rows(random, head, n_classes=n_classes, isr=isr)
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+    scores = expected.decision_function(inside)
+    np.testing.assert_allclose(found.decision_function(X), scores, atol=1e-6)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(inside), atol=1e-6)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(inside))
+    np.testing.assert_allclose(found.head_.means_, expected.means_, atol=1e-9)
+    np.testing.assert_allclose(found.head_.priors_, expected.priors_, atol=1e-12)
+    if isr.scale:  # else the rows do not span all coordinates
+        np.testing.assert_allclose(found.head_.coef_, expected.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_discriminant_of_default_is_that_of_rows(random, n_classes):
+    """Before 1.9 this solver divides by the number of rows less that of classes."""
+    head = LinearDiscriminantAnalysis()
+    X, found, expected, inside = fitted_on_rows(random, head, n_classes=n_classes, isr=ISRMean(1))
+    scores = expected.decision_function(inside)
+    atol = 2 * n_classes / len(X) * (1 + np.abs(scores).max())
+    np.testing.assert_allclose(found.decision_function(X), scores, atol=atol)
+
+
+@pytest.mark.parametrize("group_weight", ["balanced", None])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_ridge_of_moments_is_that_of_rows(random, n_classes, fit_intercept, group_weight):
+    head = RidgeClassifier(10.0 ** random.uniform(-2, 2), fit_intercept=fit_intercept)
+    X, found, expected, inside = fitted_on_rows(
+        random, head, n_classes=n_classes, isr=ISRMean(1), group_weight=group_weight
+    )
+    np.testing.assert_allclose(found.head_.coef_, np.atleast_2d(expected.coef_), atol=1e-8)
+    np.testing.assert_allclose(found.head_.intercept_, expected.intercept_, atol=1e-8)
+    np.testing.assert_allclose(
+        found.decision_function(X), expected.decision_function(inside), atol=1e-7
+    )
+    np.testing.assert_array_equal(found.predict(X), expected.predict(inside))
+
+
+@pytest.mark.xfail(reason="the fit that tells it the classes is singular without a penalty")
+def test_ridge_without_a_penalty_is_least_squares(random):
+    head = RidgeClassifier(0.0)
+    X, found, expected, _ = fitted_on_rows(random, head, n_classes=2, isr=ISRMean(0))
+    np.testing.assert_allclose(found.head_.coef_, np.atleast_2d(expected.coef_), atol=1e-8)
+
+
+# --- moments of all environments
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("unknown", [0.0, 0.3])
+def test_pooled_moments_are_those_of_weighted_rows(random, balanced, unknown):
+    X, y, e = draw_chunkable(random, n_classes=3, unknown=unknown)
+    own = random.uniform(0.2, 2, len(X))
+    moments = chunked(random, X, y, e, own).total(AddMoments(True))
+    factors = group_factors(moments, balanced=balanced)
+    pooled = Pooled.of(moments, factors, scatters=True)
+    weights = balanced_weights(check_rows(X, y, e, own)) if balanced else own
+    np.testing.assert_allclose(pooled.total, weights.sum())
+    within = np.zeros((X.shape[1],) * 2)
+    for c in range(3):
+        rows = y == c
+        assert pooled.weights[c] == pytest.approx(weights[rows].sum())
+        mean = np.average(X[rows], axis=0, weights=weights[rows])
+        np.testing.assert_allclose(pooled.means[c], mean, atol=1e-9)
+        within += np.cov(X[rows].T, aweights=weights[rows], ddof=0) * weights[rows].sum()
+    np.testing.assert_allclose(pooled.within, within, rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(pooled.mean(), np.average(X, axis=0, weights=weights), atol=1e-9)
+    np.testing.assert_allclose(
+        pooled.covariance(), np.cov(X.T, aweights=weights, ddof=0), rtol=1e-9, atol=1e-9
+    )
+    assert pooled.n_rows == len(X)
+    np.testing.assert_array_equal(pooled.rounding, np.finfo(X.dtype).eps * np.abs(X).max(axis=0))
+    means = Pooled.of(moments, factors, scatters=False)
+    np.testing.assert_array_equal(means.means, pooled.means)
+    with pytest.raises(ValueError, match="means only"):
+        means.covariance()
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3])
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_pooled_moments_without_a_subspace_are_those_of_projected_rows(random, rank, scale):
+    X, y, e = draw_chunkable(random, n_features=5)
+    subspace = Subspace.nothing(5) if rank == 0 else oblique_subspace(random, 5, rank, scale)
+    rows, projected = check_rows(X, y, e), check_rows(subspace.project(X), y, e)
+    factors = GroupFactors(rows.classes, rows.environments, random.uniform(1, 2, (2, 4)))
+    before = Pooled.of(AddMoments(True)(rows), factors, scatters=True)
+    found = before.without(subspace)
+    expected = Pooled.of(AddMoments(True)(projected), factors, scatters=True)
+    size = np.abs(before.within).max() * (1 + np.abs(subspace.functionals).max(initial=0)) ** 2
+    np.testing.assert_allclose(found.means, expected.means, atol=1e-8)
+    np.testing.assert_allclose(found.within, expected.within, atol=1e-10 * size)
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    assert found.n_rows == len(X)
+
+
+# --- weights that balance groups
+
+
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4), E=st.integers(1, 4))
+def test_balanced_groups_count_the_same(seed, k, E):
+    random = np.random.default_rng(seed)
+    known = random.uniform(0.5, 20, (k, E)) * (random.random((k, E)) < 0.7)
+    known[random.integers(k), random.integers(E)] = 1.0
+    others = random.uniform(0.5, 20, k) * (random.random(k) < 0.5)
+    factors = balanced_factors(known, others)
+    sums = (known * factors[:, :-1])[known > 0]
+    np.testing.assert_allclose(sums, sums[0])
+    every = np.column_stack([known, others])
+    assert np.sum(every * factors) == pytest.approx(every.sum())
+    mean_of_all = np.sum(known * factors[:, :-1]) / known.sum()
+    for c in range(k):
+        there = known[c].sum()
+        mean = np.sum(known[c] * factors[c, :-1]) / there if there else mean_of_all
+        assert factors[c, -1] == pytest.approx(mean)
+    np.testing.assert_allclose(balanced_factors(7 * known, 7 * others), factors)
+
+
+def test_without_environments_the_classes_are_balanced(random):
+    sizes = random.uniform(0.5, 20, 4)
+    factors = balanced_factors(np.zeros((4, 0)), sizes)
+    np.testing.assert_allclose(sizes * factors[:, 0], sizes.sum() / 4)
+    X, y, _ = draw_chunkable(random, n_classes=3)
+    found = group_factors(chunked(random, X, y).total(AddMoments(False)), balanced=True)
+    weights = found.weights_of(check_rows(X, y))
+    np.testing.assert_allclose(np.bincount(y, weights), len(X) / 3)
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.3])
+def test_weights_of_chunks_are_those_of_all_rows(random, unknown):
+    X, y, e = draw_chunkable(random, n_classes=3, unknown=unknown, names=True)
+    e = e.astype(object)
+    e[y == "x"] = None  # a class of which no environment is known
+    own = random.uniform(0.2, 2, len(X))
+    expected = balanced_weights(check_rows(X, y, e, own))
+    moments = chunked(random, X, y, e, own).total(AddMoments(False))
+    factors = group_factors(moments, balanced=True)
+    assert factors.classes.tolist() == sorted(set(y))
+    found = factors.weights_of(check_rows(X, y, e, own))
+    np.testing.assert_allclose(found, expected)
+    some = y == "gull"  # labels that the chunk lacks are in the table
+    part = check_rows(X[some], y[some], e[some], own[some])
+    np.testing.assert_allclose(factors.weights_of(part), expected[some])
+    assert set(factors.class_codes(part)) == {sorted(set(y)).index("gull")}
+    every = group_factors(moments, balanced=False)
+    np.testing.assert_array_equal(every.weights_of(check_rows(X, y, e, own)), own)
+    assert every.weights_of(check_rows(X, y, e)) is None
