@@ -39,7 +39,7 @@ def cluster(scheduler: str | None = None, *, n_workers: int | None = None) -> It
         return
     with (
         LocalCluster(
-            n_workers=n_workers or os.cpu_count() or 1, threads_per_worker=1, dashboard_address=None
+            n_workers=n_workers or os.cpu_count() or 1, threads_per_worker=1, dashboard_address=":0"
         ) as local,
         Client(local) as client,
     ):

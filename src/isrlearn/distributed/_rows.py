@@ -60,7 +60,7 @@ class DaskRows(ChunkedRows):
     >>> from isrlearn.datasets import load_penguins
     >>> from isrlearn.distributed import DaskRows
     >>> X, y, species = load_penguins()
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     blocks = da.from_array(X, chunks=(100, 4))
     ...     rows = DaskRows.from_arrays(blocks, y, environments=species, client=client)
     ...     clf = ISRClassifier().fit(rows)
@@ -84,6 +84,7 @@ class DaskRows(ChunkedRows):
         self.n_rows = n_rows
         self.feature_names = feature_names
         self.watch = watch
+        self._held: tuple[Any, ...] = ()
 
     def total(self, function: Callable[[Rows], T]) -> T:
         """Return the sum of what a function returns for each chunk of rows, added by a tree."""
@@ -140,9 +141,9 @@ class DaskRows(ChunkedRows):
         if len(X.shape) != 2:
             raise ValueError(f"X has shape {X.shape}, expected (rows, features).")
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        columns = [
-            _column(c, name, X, client) for name, c in _named(y, environments, sample_weight)
-        ]
+        named = _named(y, environments, sample_weight)
+        cut = [_column(column, name, X, client) for name, column in named]
+        columns = [list(column.to_delayed()) for column in cut]
         lengths = np.asarray(X.chunks[0], dtype=float)
         blocks = list(zip(X.to_delayed()[:, 0], *columns, strict=True))
         group = 1
@@ -155,7 +156,9 @@ class DaskRows(ChunkedRows):
             for i in range(0, len(blocks), group)
         ]
         n_rows = None if np.isnan(lengths).any() else int(lengths.sum())
-        return cls(tasks, client, int(X.shape[1]), n_rows=n_rows, watch=watch)
+        rows = cls(tasks, client, int(X.shape[1]), n_rows=n_rows, watch=watch)
+        rows._held = (X, *cut)  # what nobody holds, the cluster forgets
+        return rows
 
     @classmethod
     def from_dataframe(
@@ -305,8 +308,8 @@ def _named(*columns: Any) -> list[tuple[str, Any]]:
     return [(n, c) for n, c in zip(names, columns, strict=True) if c is not None]
 
 
-def _column(column: Any, name: str, X: Any, client: Any) -> list[Any]:
-    """Return the blocks of a column, cut as X is."""
+def _column(column: Any, name: str, X: Any, client: Any) -> Any:
+    """Return a column as a Dask array, cut as X is."""
     import dask.array as da
 
     lengths = X.chunks[0]
@@ -320,7 +323,7 @@ def _column(column: Any, name: str, X: Any, client: Any) -> list[Any]:
         raise ValueError(f"{name} has shape {column.shape}, expected one value per row.")
     if column.numblocks[0] != len(lengths) or not _same(column.chunks[0], lengths):
         column = column.rechunk((lengths,))
-    return list(column.to_delayed())
+    return column
 
 
 def _same(one: Any, other: Any) -> bool:
