@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from isrlearn._blocks import WIDE, block_rows
+from isrlearn._device import on_device, to_host
 from isrlearn._validation import Rows, check_rows
 
 CHUNK_BYTES: Final = 2**25
@@ -226,6 +227,8 @@ class LocalChunks(ChunkedRows):
         for number, chunk in enumerate(_ahead(chunks) if self._read_ahead else chunks, n_done + 1):
             if len(chunk.X) == 0:  # a chunk of a file with no row to train on
                 continue
+            if on_device(chunk.X) and not getattr(function, "works_on_device", False):
+                chunk = chunk._replace(X=to_host(chunk.X))  # a chunk at a time
             rows = self._checked(chunk, number)
             part = function(rows)
             if running is None:
@@ -323,7 +326,7 @@ def _name(function: Any) -> str:
 def _again(chunks: Any) -> Callable[[], Iterable[Any]]:
     """Return a function that gives the chunks from the first on."""
     if callable(chunks):
-        return chunks
+        return lambda: chunks()
     if iter(chunks) is not chunks:
         return lambda: chunks
     first = next(chunks, None)

@@ -56,7 +56,7 @@ def to_device(values: Float64Array, X: Any) -> Any:
 def float_type(X: Any) -> np.dtype[Any]:
     """Return the type of the numbers of X as one of NumPy; on a device float32 or float64."""
     if isinstance(X, np.ndarray):
-        return X.dtype
+        return np.dtype(X.dtype)
     name = str(X.dtype).rpartition(".")[2]  # torch.float32
     if name not in ("float32", "float64"):
         raise TypeError(
@@ -135,6 +135,7 @@ def device_moments(
 
 def not_finite(X: Any, what: str) -> tuple[BoolArray, int]:
     """Return the columns, (d,), and the number of rows that hold "NaN" or "infinity"."""
+    X = X.detach() if hasattr(X, "detach") else X
     xp, columns, n_rows = namespace(X), np.zeros(X.shape[1], dtype=bool), 0
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(_summed(xp.sum(X))):  # then all of X is
@@ -186,7 +187,7 @@ def _start(X: Any, members: IntArray) -> tuple[Float64Array, Float64Array]:
 
 
 def _block_rows(X: Any) -> int:
-    return max(1, min(MOST_ROWS, BLOCK_BYTES // (X.shape[1] * float_type(X).itemsize)))
+    return int(max(1, min(MOST_ROWS, BLOCK_BYTES // (X.shape[1] * float_type(X).itemsize))))
 
 
 def _taken(X: Any, rows: IntArray) -> Any:

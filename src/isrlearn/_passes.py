@@ -73,6 +73,7 @@ class AddMoments:
     """
 
     title: ClassVar = "Moments"
+    works_on_device: ClassVar = True
     second_order: bool
 
     def __call__(self, rows: Rows) -> AllMoments:
@@ -160,7 +161,7 @@ class GroupFactors:
         if self.table is None:
             return rows.sample_weight
         place = np.append(np.searchsorted(self.environments, rows.environments), -1)
-        factors = self.table[self.class_codes(rows), place[rows.environment_codes]]
+        factors = np.asarray(self.table[self.class_codes(rows), place[rows.environment_codes]])
         return factors if rows.sample_weight is None else factors * rows.sample_weight
 
     def class_codes(self, rows: Rows) -> Any:

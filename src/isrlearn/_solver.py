@@ -166,7 +166,7 @@ def sample_curvature(
     # The trace keeps it invertible where the rows do not span all coordinates.
     least = strength + 1e-6 * np.trace(curvature) / len(curvature)
     curvature[np.diag_indices(len(curvature))] += least
-    return curvature
+    return np.asarray(curvature)
 
 
 def _root(curvature: Float64Array, fit_intercept: bool) -> Float64Array:
