@@ -11,6 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
+from threadpoolctl import threadpool_limits
 
 from isrlearn import ISR, ISRClassifier, ISRMean, LogisticHead, Subspace, _predictors, _slopes
 from isrlearn._coordinates import HeadCoordinates
@@ -22,6 +23,13 @@ from isrlearn._solver import Problem, sample_curvature, solve
 from isrlearn._validation import check_rows
 
 EXACT = {"tol": 1e-8, "max_iter": 10_000}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Products are small: threads would do nothing but wait for each other."""
+    with threadpool_limits(1):
+        yield
 
 
 def draw_head(random, n_classes, n_features, n_rows=60):

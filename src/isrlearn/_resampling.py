@@ -16,6 +16,7 @@ from isrlearn.moments import CellMoments
 
 LEAST_PARTS: Final = 4
 ENOUGH_PARTS: Final = 8
+MOST_ENTRIES: Final = 2**20  # of the deviations that are drawn at a time
 
 
 class Units(NamedTuple):
@@ -61,19 +62,40 @@ def resampled(
     random : Generator
         Source of randomness.
     """
-    q, p = frame.forward.shape[1], frame.n_leading
     deviations, owners = _deviations(units, cells, frame)
+    step = max(1, MOST_ENTRIES // (len(cells.means) * deviations.shape[1]))
+    parts = []
+    for start in range(0, n_draws, step):
+        sums = _drawn(min(step, n_draws - start), deviations, owners, cells, random)
+        parts.append(_evidence_of(sums, cond, frame))
+    means, covariances = zip(*parts, strict=True)
+    return Evidence(np.concatenate(means), np.concatenate(covariances))
+
+
+def _drawn(
+    n_draws: int,
+    deviations: Float64Array,
+    owners: IntArray,
+    cells: CellMoments,
+    random: np.random.Generator,
+) -> Float64Array:
+    """Return deviations of the cells by chance, (n_draws, m, columns)."""
     sums = np.zeros((n_draws, len(cells.means), deviations.shape[1]))
     for c in np.unique(cells.class_index):
         own = cells.class_index[owners] == c
         members = np.flatnonzero(cells.class_index == c)
         _add_draws(sums, members, deviations[own], owners[own], random)
     sums /= np.sqrt(cells.weights)[:, None]
+    return sums
+
+
+def _evidence_of(sums: Float64Array, cond: Conditioned, frame: Frame) -> Evidence:
+    q, p = frame.forward.shape[1], frame.n_leading
     null = cond._replace(
-        grams=np.broadcast_to(cond.grams, (n_draws, *cond.grams.shape)),
+        grams=np.broadcast_to(cond.grams, (len(sums), *cond.grams.shape)),
         coefs=sums[:, :, None, :q],
         scatters=symmetric(sums[..., q:], p),
-        freedom=np.ones((n_draws, len(cells.means))),
+        freedom=np.ones(sums.shape[:2]),
     )
     return Evidence(mean_evidence(null), covariance_evidence(null))
 
