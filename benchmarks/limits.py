@@ -120,8 +120,8 @@ def head(rows: int, features: int) -> None:
     square = np.cov(X[: 2 * features].T)
     for _ in range(2):
         seconds.append(fastest(lambda: alone.fit(X, y), 1))
-        product.append(fastest(lambda: X.T @ X, 1))
-        decomposition.append(fastest(lambda: eigh(square), 1))
+        product.append(fastest(lambda: X.T @ X, 2))
+        decomposition.append(fastest(lambda: eigh(square), 3))
     per_iteration = min(seconds) / int(alone.n_iter_[0])
     for name, isr in fits.items():
         clf = ISRClassifier(isr, LogisticRegression(max_iter=1000, tol=1e-5), group_weight=None)

@@ -9,7 +9,7 @@ import isrlearn
 
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
-    ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers"],
+    ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers", "_slices"],
     ["_labels", "_blocks", "_device"],
     ["_validation"],
     ["moments"],

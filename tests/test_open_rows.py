@@ -20,7 +20,6 @@ from safetensors.numpy import save_file  # noqa: E402
 NAMES = {"label": "kind", "environment": "site"}
 ARRAYS = ["stored", "compressed", "safetensors", "folder"]
 TABLES = ["parquet"]
-WHOLE = pytest.mark.xfail(reason="a slice that ends beyond the last row is an error of safetensors")
 
 
 @pytest.fixture(autouse=True)
@@ -115,9 +114,7 @@ def assert_as_read(path, *, n_chunks=2, **how):
 
 
 @pytest.mark.parametrize("split", [False, True])
-@pytest.mark.parametrize(
-    "kind", ["stored", "compressed", pytest.param("safetensors", marks=WHOLE), "folder"]
-)
+@pytest.mark.parametrize("kind", ["stored", "compressed", "safetensors", "folder"])
 def test_chunks_of_an_archive_are_its_rows(random, tmp_path, kind, split):
     arrays = draw(random, n_rows=83)
     if split:
@@ -153,12 +150,7 @@ def test_numbers_of_any_type_become_floats(random, tmp_path, dtype, save):
     assert {chunk.X.dtype for chunk in chunks} == {np.dtype(narrow)}
 
 
-INTEGERS = pytest.mark.xfail(reason="only floats are known by name; `read_data` takes integers")
-
-
-@pytest.mark.parametrize(
-    "dtype", ["f2", "f4", "f8", *(pytest.param(kind, marks=INTEGERS) for kind in ("i4", "?"))]
-)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", *(kind for kind in ("i4", "?"))])
 def test_tensors_of_any_type_become_floats(random, tmp_path, dtype):
     itemsize = np.dtype(dtype).itemsize
     n_rows = 3 * (500 // (5 * itemsize))  # full chunks
@@ -200,7 +192,6 @@ def test_labels_mean_what_they_mean_to_read_data(random, tmp_path, labels):
     assert_as_read(tmp_path / "rows.npz")
 
 
-@pytest.mark.xfail(reason="bytes become the text of a Python literal")
 def test_labels_of_bytes_are_text(random, tmp_path):
     arrays = draw(random)
     arrays["labels"] = np.array([b"gull", b"tern"])[arrays["labels"]]
@@ -351,14 +342,12 @@ def test_columns_can_be_left_out(random, tmp_path):
     assert open_rows(path, drop="count", **NAMES).feature_names == ("size", "seen")
 
 
-@pytest.mark.xfail(reason="the index of pandas is taken for a feature")
 def test_an_index_is_no_feature(random, tmp_path):
     columns = draw_table(random)
     columns["__index_level_0__"] = random.permutation(len(columns["kind"]))
     assert_as_read(write_table(tmp_path / "birds.parquet", columns), **NAMES)
 
 
-@pytest.mark.xfail(reason="names are not stripped of blanks")
 def test_blanks_around_the_names_of_columns_do_not_count(random, tmp_path):
     columns = draw_table(random)
     columns = {f" {name} ": values for name, values in columns.items()}
@@ -626,7 +615,6 @@ def test_names_that_are_not_there_are_refused(random, tmp_path):
             open_rows(path, **how)
 
 
-@pytest.mark.xfail(reason="what goes wrong while rows are read comes through as it is")
 @pytest.mark.parametrize("kind", ["stored", "compressed", "parquet"])
 def test_damage_inside_a_file_is_named(random, tmp_path, kind):
     path = written(random, tmp_path, kind, split=False).reader.path
@@ -639,14 +627,12 @@ def test_damage_inside_a_file_is_named(random, tmp_path, kind):
         chunks_of(path, **(NAMES if kind == "parquet" else {}))
 
 
-@pytest.mark.xfail(reason="shapes of labels are not looked at")
 @pytest.mark.parametrize("shape", [(6, 1), (6, 2), ()])
 def test_labels_of_other_shapes_are_refused(tmp_path, shape):
     with pytest.raises(DataError, match="one value per row is needed"):
         open_rows(archive(labels=np.resize(L, shape))(tmp_path))
 
 
-@pytest.mark.xfail(reason="columns of one name trip pyarrow")
 def test_a_column_that_is_there_twice_is_refused(tmp_path):
     columns = [pa.array([1.0, 2.0]), pa.array([1.0, 2.0]), pa.array(["a", "b"]), pa.array([1, 2])]
     parquet.write_table(pa.table(columns, ["x", "x", "kind", "site"]), tmp_path / "t.parquet")
@@ -654,7 +640,6 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
         open_rows(tmp_path / "t.parquet", **NAMES)
 
 
-@pytest.mark.xfail(reason="shards are not compared before they are joined")
 @pytest.mark.parametrize("widths", [(3, 2), (3, 0)])
 def test_shards_of_other_columns_are_refused(tmp_path, widths):
     with FeatureWriter(tmp_path / "features", {}, rows_per_shard=1) as writer:

@@ -163,16 +163,13 @@ def test_an_iterable_of_chunks_goes_on_too(random, tmp_path, save_each):
     assert_bit_equal(results_of(ISRCov(1).fit(Resumed(rows, tmp_path))), expected)
 
 
-NO_NEXT = pytest.mark.xfail(reason="all chunks were read, and there is no first of the others")
-
-
 @pytest.mark.parametrize(
     ("kind", "at_the_end"),
     [
         ("arrays", False),
         ("arrays", True),
         ("npz", False),
-        pytest.param("npz", True, marks=NO_NEXT),
+        ("npz", True),
     ],
 )
 def test_a_fit_that_is_stopped_by_who_watches_goes_on(
@@ -270,7 +267,6 @@ def test_different_values_have_different_names(one, other):
     assert digest(one) != digest(other)
 
 
-@pytest.mark.xfail(reason="nothing stands between the values of a tuple")
 @pytest.mark.parametrize(
     ("one", "other"), [((1, 23), (12, 3)), (("", 2, 5600), ("", 25, 600))], ids=str
 )

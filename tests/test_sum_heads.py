@@ -434,7 +434,6 @@ def test_ridge_of_moments_is_that_of_rows(random, n_classes, fit_intercept, grou
     np.testing.assert_array_equal(found.predict(X), expected.predict(inside))
 
 
-@pytest.mark.xfail(reason="the fit that tells it the classes is singular without a penalty")
 def test_ridge_without_a_penalty_is_least_squares(random):
     head = RidgeClassifier(0.0)
     _, _, found, expected, _ = fitted_on_rows(random, head, n_classes=2, isr=ISRMean(0))

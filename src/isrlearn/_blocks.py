@@ -100,8 +100,10 @@ def cell_sums(
         values = block.values
         largest = np.maximum(largest, block.largest)
         if provisional is None:
-            provisional = values.mean(axis=0)
-        values -= provisional.astype(values.dtype)
+            with np.errstate(over="ignore", invalid="ignore"):
+                provisional = values.mean(axis=0)
+        with np.errstate(invalid="ignore"):  # infinite values: the caller looks for them
+            values -= provisional.astype(values.dtype)
         # Weights of order one, so that float32 neither over- nor underflows.
         shares = None if weights is None else weights[block.rows] / unit
         total += len(values) if shares is None else float(shares.sum())

@@ -5,10 +5,10 @@ Everything that a fit needs of the rows is a sum over them. So a source of rows 
 and so does a cluster.
 """
 
-import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from isrlearn._blocks import WIDE, block_rows
 from isrlearn._device import on_device, to_host
+from isrlearn._slices import dtype_of, part_of
 from isrlearn._validation import Rows, check_rows
 
 CHUNK_BYTES: Final = 2**25
@@ -124,12 +125,12 @@ class ChunkedRows(ABC):
         columns = Chunk(X, y, environments, sample_weight)
         _check_lengths(columns)
         n_rows, n_features = X.shape
-        step = chunk_rows(n_features, np.dtype(_dtype_of(X)).itemsize)
+        step = chunk_rows(n_features, np.dtype(dtype_of(X)).itemsize)
         starts = range(0, n_rows, step)
 
         def chunks(skip: int) -> Iterator[Chunk]:
             for start in starts[skip:]:
-                yield Chunk(*(_part(column, start, start + step) for column in columns))
+                yield Chunk(*(part_of(column, start, start + step) for column in columns))
 
         return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=True)
 
@@ -148,7 +149,10 @@ class ChunkedRows(ABC):
             As in `from_arrays`.
         """
         make = _again(chunks)
-        first = Chunk(*next(iter(make()), ()))
+        found = next(iter(make()), None)
+        if found is None:
+            raise ValueError("there are no rows: give at least one chunk.")
+        first = Chunk(*found)
         shape = np.shape(first.X)
         if len(shape) != 2:
             raise ValueError(
@@ -230,7 +234,10 @@ class LocalChunks(ChunkedRows):
             if on_device(chunk.X) and not getattr(function, "works_on_device", False):
                 chunk = chunk._replace(X=to_host(chunk.X))  # a chunk at a time
             rows = self._checked(chunk, number)
-            part = function(rows)
+            if len(rows.X) == 0:  # all weights are zero
+                continue
+            with _naming(number):
+                part = function(rows)
             if running is None:
                 running = part
             else:
@@ -245,11 +252,11 @@ class LocalChunks(ChunkedRows):
         return running
 
     def _checked(self, chunk: Chunk, number: int) -> Rows:
-        try:
+        if hasattr(chunk.X, "detach") and not on_device(chunk.X):  # a view, in its own precision
+            chunk = chunk._replace(X=chunk.X.detach().numpy())
+        with _naming(number):
             # The first pass, of moments, finds what is not finite; no pass looks for it apart.
             rows = check_rows(*chunk, chunk=True, look_for_nan=False)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"chunk {number}: {error}") from error
         if rows.X.shape[1] != self.n_features:
             raise ValueError(
                 f"chunk {number} has {rows.X.shape[1]} features, the first has {self.n_features}: "
@@ -310,6 +317,16 @@ def chunk_rows(n_features: int, itemsize: int) -> int:
     return max(1, CHUNK_BYTES // (n_features * itemsize))
 
 
+@contextmanager
+def _naming(number: int) -> Iterator[None]:
+    """Say in which chunk something is wrong."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"chunk {number}: {error}") from error
+
+
 def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Yield chunks; the next one is read while the caller is at work on one."""
     with ThreadPoolExecutor(1, thread_name_prefix="isrlearn-reader") as reader:
@@ -361,29 +378,3 @@ def _check_lengths(columns: Chunk) -> None:
                 f"{name} has {len(column)} values but X has {len(columns.X)} rows: give one value "
                 "per row."
             )
-
-
-def _part(column: Any, start: int, stop: int) -> Any:
-    """Return some rows of a column; of a memory map a copy, and the pages are given back."""
-    if column is None:
-        return None
-    if hasattr(column, "iloc"):
-        return column.iloc[start:stop]
-    if not isinstance(column, np.memmap):
-        return column[start:stop]
-    part = np.array(column[start:stop])
-    release(column)
-    return part
-
-
-def release(mapped: Any) -> None:
-    """Give the pages of a memory map back: they stay in the cache of the system, not in ours."""
-    pages, advice = getattr(mapped, "_mmap", None), getattr(mmap, "MADV_DONTNEED", None)
-    # With "c" changes live in the pages alone and would be lost.
-    if pages is not None and advice is not None and mapped.mode in ("r", "r+"):
-        pages.madvise(advice)
-
-
-def _dtype_of(X: Any) -> Any:
-    name = str(getattr(X, "dtype", "float64")).rpartition(".")[2]  # torch.float32
-    return name if name in ("float16", "float32") else "float64"

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve
+from sklearn.base import clone
 
 from isrlearn._frame import principal_axes
 from isrlearn._pooled import Pooled
@@ -71,8 +72,9 @@ def fit_ridge(head: Any, rows: Pooled, classes: LabelArray) -> None:
     bias = centre - coef @ mean
     if len(rows.weights) == 2:
         coef, bias = coef[1:], bias[1:] if head.fit_intercept else bias
-    # A fit of one row per class tells it the classes by public means.
-    head.fit(np.zeros_like(rows.means), classes)
+    # A fit of one row per class tells it the classes by public means, with a penalty to be regular.
+    told = clone(head).set_params(alpha=1.0).fit(np.zeros_like(rows.means), classes)
+    head.__dict__.update({k: v for k, v in vars(told).items() if k not in head.get_params()})
     head.coef_, head.intercept_ = coef, bias if head.fit_intercept else 0.0
 
 

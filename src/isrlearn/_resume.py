@@ -118,7 +118,7 @@ def _feed(found: Any, value: Any) -> None:
     elif is_dataclass(value):
         _feed(found, (type(value).__name__, *(getattr(value, f.name) for f in fields(value))))
     else:
-        found.update(repr(value).encode())
+        found.update(f"{value!r};".encode())
 
 
 def _save(path: Path, result: Any, n_chunks: int) -> None:

@@ -17,7 +17,7 @@ from isrlearn.io._values import Texts, known_text, nearest, number_text
 
 FEATURES: Final = "features"
 UNKNOWN: Final = "-1"
-_DAMAGE: Final = (
+DAMAGE: Final = (
     ValueError,
     OSError,
     EOFError,
@@ -122,8 +122,8 @@ def open_npz(path: Path) -> Archive:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             names = list(arrays.files)
-    except _DAMAGE as error:
-        raise DataError(_damaged(path, error)) from error
+    except DAMAGE as error:
+        raise DataError(damaged(path, error)) from error
     return Archive(path, names, lambda name: _from_npz(path, name))
 
 
@@ -140,8 +140,8 @@ def open_safetensors(path: Path) -> Archive:
             f"{path} holds numbers of the type {error}, which NumPy has not: save them as F16 or "
             "F32."
         ) from error
-    except (SafetensorError, *_DAMAGE) as error:
-        raise DataError(_damaged(path, error)) from error
+    except (SafetensorError, *DAMAGE) as error:
+        raise DataError(damaged(path, error)) from error
     return Archive(path, list(arrays), arrays.__getitem__)
 
 
@@ -171,16 +171,17 @@ def _from_npz(path: Path, name: str) -> Any:
         if not isinstance(array, np.ndarray):  # NumPy returns the bytes of what is no array
             raise ValueError(f"{name} is no array")
         return array
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if "allow_pickle" in str(error):
             raise DataError(
                 f"{path}: {name} is an array of Python objects, which is never loaded: save "
                 "strings with dtype str, numbers with dtype float or int."
             ) from error
-        raise DataError(_damaged(path, error)) from error
+        raise DataError(damaged(path, error)) from error
 
 
-def _damaged(path: Path, error: BaseException) -> str:
+def damaged(path: Path, error: BaseException) -> str:
+    """Return the message about a file that cannot be read to its end."""
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     return f"{path} is damaged ({reason}): copy or write the file again."
 

@@ -66,6 +66,8 @@ def coded(values: Any, who: str, way_out: str, unknown: str | None = None) -> Co
 
 def _distinct(values: Any) -> tuple[Any, IntArray]:
     """Return distinct values and the place of each row's; a missing one is an empty text."""
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
     if values.dtype != object:
         distinct, places = np.unique(values, return_inverse=True)
         return distinct, places
@@ -110,6 +112,11 @@ def split_of(values: Any, who: str, place: Callable[[int], str]) -> LabelArray:
 
 def refuse_length(column: Any, n_rows: int, name: str, path: Any) -> None:
     """Raise `DataError` unless there is one value per row."""
+    if np.ndim(column) != 1:
+        raise DataError(
+            f"{path}: {name} has shape {np.shape(column)}, but one value per row is needed: save "
+            "it with one dimension."
+        )
     if len(column) != n_rows:
         raise DataError(
             f"{path}: {name} has {len(column)} values for {n_rows} rows of features: save one "

@@ -1,6 +1,7 @@
 """Rows of a file that is larger than memory."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,8 @@ import numpy as np
 
 from isrlearn._chunks import Chunk, LocalChunks, Watch
 from isrlearn._typing import BoolArray, FloatArray, LabelArray
-from isrlearn.exceptions import DataError
+from isrlearn.exceptions import DataError, FeatureFileError
+from isrlearn.io._archives import DAMAGE, damaged
 from isrlearn.io._coded import Coded, coded, crossed_columns, refuse_length, split_of
 from isrlearn.io._readers import (
     Reader,
@@ -120,9 +122,11 @@ class RowFile:
         return self.schema.kind == "table"
 
     def _chunks(self, first: int, last: int | None, part: int) -> Iterator[Chunk]:
+        if first >= self.n_chunks:  # all were read before
+            return
         stop, used = self.reader.starts[first], self.is_in(part)
         wanted_chunks = None if last is None else last - first
-        for features in islice(self.reader.chunks(first), wanted_chunks):
+        for features in islice(_undamaged(self.reader, first), wanted_chunks):
             start, stop = stop, stop + len(features)
             wanted = used[start:stop]
             rows = slice(start, stop) if wanted.all() else start + np.flatnonzero(wanted)
@@ -131,6 +135,22 @@ class RowFile:
                 self.labels.part(rows),
                 self.environments.part(rows),
             )
+
+
+def _undamaged(reader: Reader, first: int) -> Iterator[FloatArray]:
+    with _blaming(reader.path):
+        yield from reader.chunks(first)
+
+
+@contextmanager
+def _blaming(path: Path) -> Iterator[None]:
+    """Say that what goes wrong in reading is the file's fault."""
+    try:
+        yield
+    except (DataError, FeatureFileError):
+        raise
+    except DAMAGE as error:
+        raise DataError(damaged(path, error)) from error
 
 
 def open_rows(
@@ -187,10 +207,11 @@ def open_file(path: str | Path, asked: Asked) -> RowFile:
     asked : Asked
         What the user said about the columns.
     """
-    reader = _reader(Path(path))
-    roles = find_roles(reader, asked)
-    reader = with_columns(reader, {*roles.names(), *asked.drop})
-    labels, environments, split = _columns(reader, roles)
+    with _blaming(Path(path)):
+        reader = _reader(Path(path))
+        roles = find_roles(reader, asked)
+        reader = with_columns(reader, {*roles.names(), *asked.drop})
+        labels, environments, split = _columns(reader, roles)
     if labels.n_missing == reader.n_rows:
         raise DataError(f"{path} has no label in any row: fill them in or name another.")
     notes = [*reader.notes]

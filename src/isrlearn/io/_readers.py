@@ -14,9 +14,19 @@ from isrlearn.exceptions import DataError
 from isrlearn.io._archives import FEATURES, open_npz, require_safetensors
 from isrlearn.io._coded import distinct_texts
 from isrlearn.io._features import FeatureFile
+from isrlearn.io._tables import INDEX, refuse_repeated
 from isrlearn.io._values import Texts, named, nearest
 
 NUMBERS: Final = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+
+
+TENSORS: Final = {
+    "F16": "f2",
+    "F32": "f4",
+    "F64": "f8",
+    "BOOL": "b1",
+    **{f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +106,7 @@ def safetensors_reader(path: Path) -> Reader:
             kind = str(features.get_dtype())
     except SafetensorError as error:
         raise DataError(f"{path} is damaged ({error}): copy or write the file again.") from error
-    dtype = np.dtype({"F16": "f2", "F32": "f4", "F64": "f8"}.get(kind, "O"))
+    dtype = np.dtype(TENSORS.get(kind, "O"))
     step = _step(path, shape, dtype)
 
     def slice_of(name: str, rows: slice) -> Any:
@@ -106,7 +116,7 @@ def safetensors_reader(path: Path) -> Reader:
 
     def chunks(skip: int) -> Iterator[FloatArray]:
         for start in range(skip * step, shape[0], step):
-            yield _as_floats(slice_of(FEATURES, slice(start, start + step)))
+            yield _as_floats(slice_of(FEATURES, slice(start, min(start + step, shape[0]))))
 
     def column(name: str) -> Any:
         return slice_of(name, slice(None))
@@ -129,7 +139,13 @@ def folder_reader(folder: Path) -> Reader:
     for shard in file.chunks():  # all hashes, once
         for name, values in shard.arrays().items():
             columns.setdefault(name, []).append(values[:0] if name == FEATURES else values)
-    n_features = int(columns.pop(FEATURES)[0].shape[1])
+    shapes = {part.shape[1:] for part in columns.pop(FEATURES)}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+        raise DataError(
+            f"{folder} has shards whose features do not fit together ({sorted(shapes)}): write it "
+            "again."
+        )
+    n_features = int(next(iter(shapes))[0])
     lengths = [shard.rows for shard in file.shards]
     starts = np.cumsum([0, *lengths[:-1]]).tolist()
 
@@ -163,12 +179,13 @@ def parquet_reader(path: Path) -> Reader:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
     except (ArrowInvalid, OSError) as error:
         raise DataError(f"{path} cannot be read as parquet: write the file again.") from error
-    names = list(schema.names)
+    own = {name.strip(): name for name in schema.names}
+    refuse_repeated(path, [name.strip() for name in schema.names])
+    names = [name for name in own if not INDEX.fullmatch(name)]
 
     def column(name: str) -> Any:
         with ParquetFile(path) as file:
-            found = file.read(columns=[name]).column(0)
-        return found.to_numpy()
+            return file.read(columns=[own[name]]).column(0).to_numpy()
 
     return Reader(path, "column", names, n_rows, 0, (), column, lambda skip: iter(()))
 
@@ -180,7 +197,8 @@ def with_columns(reader: Reader, excluded: set[str]) -> Reader:
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(reader.path) as file:
-        kinds = {field.name: field.type for field in file.schema_arrow}
+        kinds = {field.name.strip(): field.type for field in file.schema_arrow}
+        own = {field.name.strip(): field.name for field in file.schema_arrow}
     names = tuple(n for n in reader.names if n not in excluded and _is_number(kinds[n]))
     others = [n for n in reader.names if n not in excluded and n not in names]
     if not names:
@@ -190,12 +208,15 @@ def with_columns(reader: Reader, excluded: set[str]) -> Reader:
 
     def chunks(skip: int) -> Iterator[FloatArray]:
         with ParquetFile(reader.path) as file:
-            batches = file.iter_batches(step, columns=list(names), use_threads=True)
+            batches = file.iter_batches(step, columns=[own[n] for n in names])
             for number, batch in enumerate(_regrouped(batches, step)):
                 if number >= skip:
-                    yield _of_batch(batch, names, itemsize)
+                    yield _of_batch(batch, [own[n] for n in names], itemsize)
 
     notes = [f"left out {named(others)}: text is not encoded in chunks."] if others else []
+    index = len(own) - len(reader.names)
+    if index:
+        notes.append(f"left out {index} column(s) without a name of their own (an index).")
     return Reader(
         reader.path,
         "column",
@@ -228,7 +249,7 @@ def _regrouped(batches: Iterator[Any], step: int) -> Iterator[Any]:
         yield pa.Table.from_batches(waiting)
 
 
-def _of_batch(table: Any, names: tuple[str, ...], itemsize: int) -> FloatArray:
+def _of_batch(table: Any, names: list[str], itemsize: int) -> FloatArray:
     dtype = np.float32 if itemsize == 4 else np.float64
     result = np.empty((table.num_rows, len(names)), dtype)
     for j, name in enumerate(names):

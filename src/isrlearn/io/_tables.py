@@ -20,7 +20,7 @@ from isrlearn.io._values import TRUTH, Texts, is_truth, known_text, number_text
 SEPARATORS: Final = (",", ";", "\t")
 ROWS_TO_SNIFF: Final = 20
 # pandas writes its index into files, and names a column without a name when it reads one.
-_INDEX: Final = re.compile(r"|__index_level_\d+__|Unnamed: \d+")
+INDEX: Final = re.compile(r"|__index_level_\d+__|Unnamed: \d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def read_csv(path: Path) -> Table:
     records = _records(path, text, separator)
     _, header = next(records)
     names = [name.strip() for name in header]
-    _refuse_repeated(path, names)
+    refuse_repeated(path, names)
     rows, lines = [], []
     for line, fields in records:
         _refuse_ragged(path, line, fields, names, separator)
@@ -178,7 +178,7 @@ def read_parquet(path: Path) -> Table:
             f"{path} cannot be read as parquet ({reason}): write the file again."
         ) from error
     names = [name.strip() for name in table.column_names]
-    _refuse_repeated(path, names)
+    refuse_repeated(path, names)
     return _without_index(path, dict(zip(names, cells, strict=True)), names, None, table.num_rows)
 
 
@@ -245,10 +245,11 @@ def _refuse_ragged(
         )
 
 
-def _refuse_repeated(path: Path, names: Iterable[str]) -> None:
+def refuse_repeated(path: Path, names: Iterable[str]) -> None:
+    """Raise `DataError` if a name is there twice, unless it is that of an index."""
     seen: set[str] = set()
     for name in names:
-        if name in seen and not _INDEX.fullmatch(name):
+        if name in seen and not INDEX.fullmatch(name):
             raise DataError(f"{path} has the column {name!r} more than once: rename one of them.")
         seen.add(name)
 
@@ -262,7 +263,7 @@ def _without_index(
 ) -> Table:
     if n_rows == 0:
         raise DataError(f"{path} has column names but no rows: add rows below them.")
-    index = [name for name in names if _INDEX.fullmatch(name)]
+    index = [name for name in names if INDEX.fullmatch(name)]
     notes = (f"left out {len(index)} column(s) without a name of their own (an index).",)
     columns = {name: column for name, column in cells.items() if name not in index}
     return Table(path, columns, n_rows, lines, notes if index else ())
