@@ -49,7 +49,7 @@ def draw(n, d, k, E):
 
 
 def measure(n, d, k, E, cores):
-    """Return seconds of means, scatters and a step of a head, each the least of three."""
+    """Return seconds of means, scatters and a step of a head, each the least of several."""
     X, y, e = draw(n, d, k, E)
     coef, bias = np.full((1, d), 0.01), np.zeros(1)
     runs = {
@@ -62,9 +62,9 @@ def measure(n, d, k, E, cores):
 
 
 def fastest(run):
-    """Return the least time of three runs."""
+    """Return the least time of seven runs: the machine may be slow for a while."""
     times = []
-    for _ in range(3):
+    for _ in range(7):
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)

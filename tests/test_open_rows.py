@@ -130,6 +130,21 @@ def test_chunks_of_an_archive_are_its_rows(random, tmp_path, kind, split):
     assert open_rows(path).feature_names is None
 
 
+def test_rows_without_a_label_are_left_out_of_every_part(random, tmp_path):
+    arrays = draw(random)
+    arrays["split"] = split_of(random, arrays)
+    gone = random.random(len(arrays["labels"])) < 0.3
+    arrays["labels"] = np.where(gone, np.nan, arrays["labels"])
+    np.savez(tmp_path / "rows.npz", **arrays)
+    assert_as_read(tmp_path / "rows.npz")
+    file = open_file(tmp_path / "rows.npz", asked_for(None, (), None, ()))
+    for part in range(3):
+        kept = ~gone & (arrays["split"] == part)
+        assert file.n_rows(part) == kept.sum()
+        X = joined(list(file.rows(part).chunks()))[0]
+        np.testing.assert_array_equal(X, arrays["features"][kept])
+
+
 @pytest.mark.parametrize("kind", ["stored", "safetensors"])
 def test_rows_that_fill_their_chunks_are_read(random, tmp_path, kind):
     """Twelve rows of five numbers of eight bytes are 480 of 500 bytes."""

@@ -92,6 +92,20 @@ def test_single_precision_gives_the_slope_to_its_digits(random, n_classes):
     np.testing.assert_allclose(coarse.bias, fine.bias, atol=1e-6 * scale)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_steps_that_single_precision_cannot_hold_change_the_loss(random, n_classes):
+    """A descent on rows of single precision ends where the slope does, not where rounding does."""
+    X, codes, weights, coef, bias = draw_head(random, n_classes, 5, 300)
+    X = X.astype(np.float32)
+    coef = random.choice([-1.0, 1.0], coef.shape) * random.uniform(0.5, 1, coef.shape)
+    coef = coef.astype(np.float32).astype(np.float64)
+    slope = slope_of(X, codes, weights, coef, bias)
+    step = 1e-9 * np.sign(slope.coef)
+    assert np.array_equal((coef + step).astype(np.float32), coef)
+    change = slope_of(X, codes, weights, coef + step, bias).loss - slope.loss
+    assert change == pytest.approx(np.sum(slope.coef * step), rel=1e-2)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_blocks_and_parts_of_rows_add_up(random, monkeypatch, n_classes, dtype):
@@ -239,6 +253,23 @@ def test_every_way_ends_at_the_optimum_of_scikit_learn(
     np.testing.assert_allclose(found.bias, np.ravel(expected.intercept_), atol=1e-4)
     assert found.steepest <= 1e-6
     assert 0 < found.n_iter < 10_000
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_the_first_point_is_the_start(random, curved):
+    X, weights, problem, slope_at, expected = draw_problem(random, 3, True)
+    start = np.column_stack([expected.coef_, expected.intercept_])
+    seen = []
+
+    def watched(coef, bias):
+        seen.append(np.column_stack([coef, bias]))
+        return slope_at(coef, bias)
+
+    flat = np.full((len(X), 3), 1 / 3)
+    curvature = sample_curvature(X, flat, weights, problem.strength) if curved else None
+    found = solve(problem, watched, tol=1e-5, max_iter=100, start=start, curvature=curvature)
+    np.testing.assert_allclose(seen[0], start, atol=1e-9)
+    assert found.n_iter <= 1  # it was the end
 
 
 def test_a_good_curvature_saves_steps(random):
