@@ -35,11 +35,16 @@ def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
     least, most = int(array.min()), int(array.max())
     if most - least > max(SMALL_RANGE, len(array)):
         return None
-    shifted = array.astype(np.intp) - least
+    shifted = array.astype(np.intp)
+    if least:
+        shifted -= least
     present = np.flatnonzero(np.bincount(shifted))
+    labels = (present + least).astype(array.dtype)
+    if len(present) == most - least + 1:  # no gap between them
+        return labels, shifted
     place = np.empty(most - least + 1, dtype=np.intp)
     place[present] = np.arange(len(present))
-    return (present + least).astype(array.dtype), place[shifted]
+    return labels, place[shifted]
 
 
 def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:

@@ -108,14 +108,22 @@ def solve(
     """
     begin = np.zeros(problem.shape) if start is None else start
     root = None if curvature is None else _root(curvature, problem.fit_intercept)
-    steepest = np.inf
+    first = problem.value_and_gradient(slope_at, begin)
+    steepest = float(np.abs(first[1]).max())
+    if steepest <= tol:
+        return Solution(begin[:, :-1], begin[:, -1], 0, steepest)
+    # The first step of L-BFGS is one unit long. Where the curvature is known the right length is
+    # that of the gradient: make it the unit.
+    unit = 1.0 if root is None else float(np.linalg.norm(_to_steps(first[1], root)))
+    origin = _from_point(begin, root).ravel() / unit
 
     def objective(flat: Float64Array) -> tuple[float, Float64Array]:
         nonlocal steepest
-        point = _to_point(flat.reshape(problem.shape), root)
-        value, gradient = problem.value_and_gradient(slope_at, point)
+        point = _to_point(unit * flat.reshape(problem.shape), root)
+        at_start = np.array_equal(flat, origin)
+        value, gradient = first if at_start else problem.value_and_gradient(slope_at, point)
         steepest = float(np.abs(gradient).max())
-        return value, _to_steps(gradient, root).ravel()
+        return value, unit * _to_steps(gradient, root).ravel()
 
     def enough(intermediate_result: Any) -> None:
         if steepest <= tol:
@@ -123,7 +131,7 @@ def solve(
 
     found = minimize(
         objective,
-        _from_point(begin, root).ravel(),
+        origin,
         jac=True,
         method="L-BFGS-B",
         callback=enough,
@@ -134,7 +142,7 @@ def solve(
             "ftol": 64 * EPSILON,
         },
     )
-    point = _to_point(found.x.reshape(problem.shape), root)
+    point = _to_point(unit * found.x.reshape(problem.shape), root)
     return Solution(point[:, :-1], point[:, -1], int(found.nit), steepest)
 
 

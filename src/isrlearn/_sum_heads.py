@@ -23,8 +23,8 @@ from isrlearn._warnings import warn_user
 from isrlearn.subspace import Subspace
 
 LOGISTIC: Final = (LogisticRegression, LogisticHead)
-SAMPLE_ROWS: Final = 20  # of each weight, for the start and the curvature
-LEAST_SAMPLE: Final = 5000
+SAMPLE_ROWS: Final = 50  # of each weight, for the start and the curvature
+LEAST_SAMPLE: Final = 20_000
 SAMPLE_BYTES: Final = 2**27
 SAMPLE_SOLVED: Final = 1e-4
 SAMPLE_STEPS: Final = 200
