@@ -30,8 +30,8 @@ from isrlearn._slopes import slope_of
 warnings.filterwarnings("ignore")
 WIDE = 256
 CALIBRATION = [
-    (200_000, 16, 2, 2),
-    (200_000, 64, 2, 2),
+    (800_000, 16, 2, 2),
+    (600_000, 64, 2, 2),
     (400_000, 64, 2, 6),
     (100_000, 128, 3, 4),
     (100_000, 128, 4, 6),
@@ -66,9 +66,9 @@ def measure(n, d, k, E, cores):
 
 
 def fastest(run):
-    """Return the least time of seven runs: the machine may be slow for a while."""
+    """Return the least time of five runs: the machine may be slow for a while."""
     times = []
-    for _ in range(7):
+    for _ in range(5):
         begin = time.perf_counter()
         run()
         times.append(time.perf_counter() - begin)

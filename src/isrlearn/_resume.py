@@ -31,7 +31,8 @@ RESULTS: Final[Mapping[str, Any]] = {
 class Resumed(ChunkedRows):
     """Rows whose finished sums are kept in a folder: a fit that is stopped can go on.
 
-    Run the same fit with the same folder to go on where it was.
+    Run the same fit with the same folder to go on where it was. The rows must come in the same
+    chunks as before: of a pass that was under way, the number of chunks done is kept.
 
     Parameters
     ----------
