@@ -530,7 +530,6 @@ def test_arrays_without_rows_are_refused():
         ISRMean(1).fit(rows)
 
 
-@pytest.mark.xfail(reason="without environments nobody asks whether labels are classes")
 @pytest.mark.filterwarnings("ignore::isrlearn.exceptions.SingleEnvironmentWarning")
 def test_numbers_that_are_no_classes_are_refused(random):
     X, y, _ = draw_chunkable(random)

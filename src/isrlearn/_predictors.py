@@ -26,7 +26,7 @@ from isrlearn._sum_heads import (
 )
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import Rows, check_rows
+from isrlearn._validation import Rows, check_rows, refuse_continuous
 
 LARGE: Final = 2**28  # bytes of rows that a head is to be fitted without a copy of
 
@@ -172,6 +172,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             )
         second_order = isr._second_order or needs_scatters(head, rows.n_features)
         moments = rows.total(AddMoments(second_order))
+        refuse_continuous(moments.known.classes, "y", "use ISRRegressor, or bin it to classes")
         self.isr_ = isr._fit_chunks(rows, moments.known)
         self._fit_head_from_sums(rows, moments)
         return self
