@@ -549,7 +549,7 @@ def test_without_environments_the_classes_are_balanced(random):
     np.testing.assert_allclose(sizes * factors[:, 0], sizes.sum() / 4)
     X, y, _ = draw_chunkable(random, n_classes=3)
     found = group_factors(chunked(random, X, y).total(AddMoments(False)), balanced=True)
-    weights = found.weights_of(check_rows(X, y))
+    weights = found.labels_of(check_rows(X, y))[:][1]
     np.testing.assert_allclose(np.bincount(y, weights), len(X) / 3)
 
 
@@ -563,12 +563,12 @@ def test_weights_of_chunks_are_those_of_all_rows(random, unknown):
     moments = chunked(random, X, y, e, own).total(AddMoments(False))
     factors = group_factors(moments, balanced=True)
     assert factors.classes.tolist() == sorted(set(y))
-    found = factors.weights_of(check_rows(X, y, e, own))
+    found = factors.labels_of(check_rows(X, y, e, own))[:][1]
     np.testing.assert_allclose(found, expected)
     some = y == "gull"  # labels that the chunk lacks are in the table
     part = check_rows(X[some], y[some], e[some], own[some])
-    np.testing.assert_allclose(factors.weights_of(part), expected[some])
+    np.testing.assert_allclose(factors.labels_of(part)[:][1], expected[some])
     assert set(factors.class_codes(part)) == {sorted(set(y)).index("gull")}
     every = group_factors(moments, balanced=False)
-    np.testing.assert_array_equal(every.weights_of(check_rows(X, y, e, own)), own)
-    assert every.weights_of(check_rows(X, y, e)) is None
+    np.testing.assert_array_equal(every.labels_of(check_rows(X, y, e, own))[:][1], own)
+    assert every.labels_of(check_rows(X, y, e))[:][1] is None

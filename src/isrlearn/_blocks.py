@@ -7,7 +7,7 @@ products of a block in single, sums over blocks in double.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ WIDE: Final = 256  # features beyond which products keep the precision of the ro
 BLOCK_BYTES: Final = 2**22  # of a block: what a cache holds
 MOST_BLOCK_BYTES: Final = 2**27
 ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
+ROWS_OF_STACK: Final = 256  # a product that no thread would be started for
 FEW_CELLS: Final = 32  # whose means are one product with their indicators
 FAR: Final = 16.0  # spreads between mean and zero beyond which sums in single precision lose digits
 SAMPLE: Final = 256
@@ -157,23 +158,78 @@ def _cell_means(
 ) -> CellMeans:
     dtype = np.dtype(np.float64) if double else X.dtype
     unit = 1.0 if weights is None else float(weights.max())
-    cells = np.arange(n_cells + 1, dtype=codes.dtype)[:, None]
     sums, totals = np.zeros((n_cells + 1, X.shape[1])), np.zeros(n_cells + 1)
     largest = np.zeros(X.shape[1])
-    rows = max(1, BLOCK_BYTES // (X.shape[1] * X.itemsize))
-    buffer = None if X.dtype == dtype else np.empty((min(rows, len(X)), X.shape[1]), dtype)
+    sum_block = _StackedSums(X, n_cells + 1, dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
-        for number, start in enumerate(range(0, len(X), rows)):
-            block = X[start : start + rows]
-            indicators = (codes[start : start + rows] == cells).astype(dtype)
-            if weights is not None:
-                indicators *= (weights[start : start + rows] / unit).astype(dtype)
-            totals += indicators.sum(axis=1, dtype=np.float64)
-            sums += indicators @ _as_type(block, buffer)
+        for number, own in enumerate(sum_block.blocks(len(X))):
+            shares = None if weights is None else weights[own] / unit
+            totals += np.bincount(codes[own], shares, n_cells + 1)
+            sums += sum_block(X[own], codes[own], shares)
             if X.shape[1] <= WIDE or number % LOOKED_AT == 0:
-                largest = np.maximum(largest, largest_values(block))
+                largest = np.maximum(largest, largest_values(X[own]))
         sums[:-1] += 0.0 * sums[-1]  # rows of no cell say only whether they are finite
     return CellMeans(totals[:-1] * unit, sums[:-1] / totals[:-1, None], largest)
+
+
+def in_stacks(block: FloatArray) -> FloatArray:
+    """Return a block as a stack of products to take, (k, s, d): few rows each, or all at once.
+
+    A product of many rows of few features would be shared out to threads, which cost more than they
+    save there, and at times many times more.
+
+    Parameters
+    ----------
+    block : ndarray of shape (n, d)
+        Rows.
+    """
+    n_rows, d = block.shape
+    stack = ROWS_OF_STACK if d <= WIDE and n_rows % ROWS_OF_STACK == 0 else n_rows
+    return block.reshape(-1, stack, d)
+
+
+class _StackedSums:
+    """Sums of the rows of each cell in a block: products of indicators with rows.
+
+    Buffers are used again: memory that is asked for anew is filled with zeros by the system first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        All rows.
+    n_cells : int
+        Number of cells m.
+    dtype : dtype
+        Precision of the products.
+    """
+
+    def __init__(self, X: FloatArray, n_cells: int, dtype: np.dtype[Any]) -> None:
+        self.rows = max(ROWS_OF_STACK, BLOCK_BYTES // (X.shape[1] * X.itemsize))
+        self.rows -= self.rows % ROWS_OF_STACK
+        self.cells = np.arange(n_cells, dtype=np.min_scalar_type(n_cells))[:, None]
+        used = min(self.rows, len(X))
+        self.converted = None if X.dtype == dtype else np.empty((used, X.shape[1]), dtype)
+        self.indicators = np.empty(used * n_cells, dtype)
+
+    def blocks(self, n_rows: int) -> Iterator[slice]:
+        """Yield blocks of whole stacks, and at last the rows that fill none."""
+        whole = n_rows - n_rows % ROWS_OF_STACK
+        for start in range(0, whole, self.rows):
+            yield slice(start, min(start + self.rows, whole))
+        if whole < n_rows:
+            yield slice(whole, n_rows)
+
+    def __call__(
+        self, block: FloatArray, codes: IntArray, shares: Float64Array | None
+    ) -> Float64Array:
+        """Return the sums of a block, (m, d)."""
+        stacks = in_stacks(_as_type(block, self.converted))
+        k, rows = stacks.shape[:2]
+        indicators = self.indicators[: len(block) * len(self.cells)].reshape(k, -1, rows)
+        np.equal(codes.reshape(k, 1, rows), self.cells, out=indicators)
+        if shares is not None:
+            indicators *= shares.reshape(k, 1, rows).astype(indicators.dtype)
+        return np.asarray((indicators @ stacks).sum(axis=0, dtype=np.float64))
 
 
 def mapped(X: FloatArray, matrix: Float64Array) -> FloatArray:

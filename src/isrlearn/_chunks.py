@@ -171,7 +171,8 @@ class LocalChunks(ChunkedRows):
     Parameters
     ----------
     chunks : callable
-        Returns an iterator over `Chunk`, without the first ones.
+        Returns an iterator over `Chunk`, without the first ones; or over `Rows`, which were checked
+        before.
     n_features : int
         Number of features.
     n_rows : int, default=None
@@ -186,7 +187,7 @@ class LocalChunks(ChunkedRows):
 
     def __init__(
         self,
-        chunks: Callable[[int], Iterator[Chunk]],
+        chunks: Callable[[int], Iterator[Any]],
         n_features: int,
         *,
         n_rows: int | None = None,
@@ -251,12 +252,8 @@ class LocalChunks(ChunkedRows):
             raise ValueError("there are no rows: give at least one chunk.")
         return running
 
-    def _checked(self, chunk: Chunk, number: int) -> Rows:
-        if hasattr(chunk.X, "detach") and not on_device(chunk.X):  # a view, in its own precision
-            chunk = chunk._replace(X=chunk.X.detach().numpy())
-        with _naming(number):
-            # The first pass, of moments, finds what is not finite; no pass looks for it apart.
-            rows = check_rows(*chunk, chunk=True, look_for_nan=False)
+    def _checked(self, chunk: Chunk | Rows, number: int) -> Rows:
+        rows = chunk if isinstance(chunk, Rows) else checked(chunk, number)
         if rows.X.shape[1] != self.n_features:
             raise ValueError(
                 f"chunk {number} has {rows.X.shape[1]} features, the first has {self.n_features}: "
@@ -315,6 +312,23 @@ def chunk_rows(n_features: int, itemsize: int) -> int:
     if n_features > WIDE:
         return block_rows(n_features, itemsize)
     return max(1, CHUNK_BYTES // (n_features * itemsize))
+
+
+def checked(chunk: Chunk, number: int) -> Rows:
+    """Return the rows of a chunk, checked and encoded.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        The chunk.
+    number : int
+        Its number, for messages.
+    """
+    if hasattr(chunk.X, "detach") and not on_device(chunk.X):  # a view, in its own precision
+        chunk = chunk._replace(X=chunk.X.detach().numpy())
+    with _naming(number):
+        # The first pass, of moments, finds what is not finite; no pass looks for it apart.
+        return check_rows(*chunk, chunk=True, look_for_nan=False)
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from sklearn.utils.validation import validate_data
 from isrlearn._blocks import largest_values
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
 from isrlearn._logistic import fit_in_coordinates, weighted_covariance
-from isrlearn._typing import FloatArray
-from isrlearn._validation import FLOATS, check_weights, refuse_sparse
+from isrlearn._typing import FLOATS, FloatArray
+from isrlearn._validation import check_weights, refuse_sparse
 
 
 class LogisticHead(LogisticRegression):

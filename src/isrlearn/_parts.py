@@ -1,6 +1,6 @@
 """Moments of parts of each cell: what a stream keeps to test how many directions differ."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
@@ -117,13 +117,4 @@ def turns(codes: IntArray, firsts: IntArray | None = None) -> IntArray:
 
 def rows_where(rows: Rows, mask: BoolArray) -> Rows:
     """Return the rows where a mask, (n,), is true; the labels stay all."""
-    if mask.all():
-        return rows
-    return replace(
-        rows,
-        X=rows.X[mask],
-        y=rows.y[mask],
-        class_codes=rows.class_codes[mask],
-        environment_codes=rows.environment_codes[mask],
-        sample_weight=None if rows.sample_weight is None else rows.sample_weight[mask],
-    )
+    return rows if mask.all() else rows.take(mask)

@@ -14,8 +14,8 @@ from isrlearn._frame import Frame
 from isrlearn._labels import UNKNOWN
 from isrlearn._parts import N_PARTS, rows_where, turns
 from isrlearn._resampling import Units, add_up_units
-from isrlearn._slopes import Slope, slope_of
-from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._slopes import Slope, cache_blocks, slope_of
+from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
 
@@ -156,17 +156,42 @@ class GroupFactors:
     environments: LabelArray
     table: Float64Array | None
 
-    def weights_of(self, rows: Rows) -> Float64Array | None:
-        """Return the weights of rows, (n,), their own included; None if all are one."""
-        if self.table is None:
-            return rows.sample_weight
-        place = np.append(np.searchsorted(self.environments, rows.environments), -1)
-        factors = np.asarray(self.table[self.class_codes(rows), place[rows.environment_codes]])
-        return factors if rows.sample_weight is None else factors * rows.sample_weight
+    def labels_of(self, rows: Rows) -> "RowLabels":
+        """Return classes and weights of rows, to be looked up block by block."""
+        classes = np.searchsorted(self.classes, rows.classes)
+        environments = np.append(np.searchsorted(self.environments, rows.environments), -1)
+        return RowLabels(self.table, classes, environments, rows)
 
-    def class_codes(self, rows: Rows) -> Any:
-        """Return the class of each row among all classes, (n,)."""
-        return np.searchsorted(self.classes, rows.classes)[rows.class_codes]
+
+@dataclass(frozen=True, eq=False)
+class RowLabels:
+    """Class of each row among all classes, and its weight; what is not asked for is not there.
+
+    Parameters
+    ----------
+    table : ndarray of shape (k, E + 1) or None
+        Factors, as in `GroupFactors`.
+    classes, environments : ndarray
+        Places of the classes and environments of the rows among all; the last environment is the
+        unknown one.
+    rows : Rows
+        The rows.
+    """
+
+    table: Float64Array | None
+    classes: IntArray
+    environments: IntArray
+    rows: Rows
+
+    def __getitem__(self, own: Any) -> tuple[IntArray, Float64Array | None]:
+        """Return classes and weights of some rows; None for weights that are all one."""
+        codes = self.classes[self.rows.class_codes[own]]
+        given = self.rows.sample_weight
+        weights = None if given is None else given[own]
+        if self.table is None:
+            return codes, weights
+        factors = self.table[codes, self.environments[self.rows.environment_codes[own]]]
+        return codes, factors if weights is None else factors * weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +215,11 @@ class AddSlopes:
 
     def __call__(self, rows: Rows) -> Slope:
         """Return the slope of a chunk."""
-        codes, weights = self.factors.class_codes(rows), self.factors.weights_of(rows)
-        return slope_of(rows.X, codes, weights, self.coef, self.bias)
+        labels = self.factors.labels_of(rows)
+        total = Slope.zero(self.coef, self.bias)
+        for own in cache_blocks(rows.X):
+            total += slope_of(rows.X[own], *labels[own], self.coef, self.bias)
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,11 +269,7 @@ class TakeSample:
         """Return the sample of a chunk."""
         first = zlib.crc32(rows.X[0].tobytes()) % self.every if self.every > 1 else 0
         first = min(first, len(rows.X) - 1)
-        mask = np.zeros(len(rows.X), dtype=bool)
-        mask[first :: self.every] = True
-        chosen = rows_where(rows, mask)
-        weights = self.factors.weights_of(chosen)
-        ones = np.ones(len(chosen.X))
-        return Sample(
-            chosen.X, self.factors.class_codes(chosen), ones if weights is None else weights
-        )
+        chosen = slice(first, None, self.every)
+        codes, weights = self.factors.labels_of(rows)[chosen]
+        ones = np.ones(len(codes))
+        return Sample(rows.X[chosen].copy(), codes, ones if weights is None else weights)

@@ -4,14 +4,17 @@ Two classes have one vector of weights and the logistic loss; k > 2 have k vecto
 as in scikit-learn.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
+from isrlearn._blocks import in_stacks
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
 BLOCK_BYTES: Final = 2**22  # read from memory once: scores and slope are both taken of a block
+MOST_ROWS: Final = 2**13  # more scores are memory that the system fills with zeros for each block
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,11 @@ class Slope:
     loss: float
     coef: Float64Array
     bias: Float64Array
+
+    @classmethod
+    def zero(cls, coef: Float64Array, bias: Float64Array) -> Self:
+        """Return the slope of no row, for weights (m, d) and bias (m,)."""
+        return cls(0.0, np.zeros_like(coef), np.zeros_like(bias))
 
     def __add__(self, other: "Slope") -> "Slope":
         """Return the slope of the rows of both."""
@@ -67,19 +75,32 @@ def slope_of(
     >>> slope_of(X, y, None, np.zeros((1, 1)), np.zeros(1)).coef
     array([[-1.]])
     """
-    total = Slope(0.0, np.zeros_like(coef), np.zeros_like(bias))
-    rows = max(1, BLOCK_BYTES // (X.itemsize * X.shape[1]))
+    total = Slope.zero(coef, bias)
     columns = _in_precision_of(X, coef)
-    for start in range(0, len(X), rows):
-        own = slice(start, start + rows)
-        scores = _sum_of_halves(X[own] @ columns, len(coef)) + bias
+    for own in cache_blocks(X):
+        stacks = in_stacks(X[own])
+        scores = _sum_of_halves((stacks @ columns).reshape(-1, columns.shape[1]), bias)
         losses, errors = _losses(scores, codes[own])
         if weights is not None:
             losses *= weights[own]
             errors *= weights[own, None]
-        by_coef = errors.T.astype(X.dtype) @ X[own]
-        total += Slope(float(losses.sum()), by_coef.astype(np.float64), errors.sum(axis=0))
+        turned = errors.astype(X.dtype).reshape(*stacks.shape[:2], -1).swapaxes(1, 2)
+        by_coef = (turned @ stacks).sum(axis=0, dtype=np.float64)
+        total += Slope(float(losses.sum()), by_coef, errors.sum(axis=0))
     return total
+
+
+def cache_blocks(X: FloatArray) -> Iterator[slice]:
+    """Yield blocks of rows that stay in a cache, as what is made of them does.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    """
+    rows = max(1, min(MOST_ROWS, BLOCK_BYTES // (X.itemsize * X.shape[1])))
+    for start in range(0, len(X), rows):
+        yield slice(start, start + rows)
 
 
 def _in_precision_of(X: FloatArray, coef: Float64Array) -> FloatArray:
@@ -94,12 +115,12 @@ def _in_precision_of(X: FloatArray, coef: Float64Array) -> FloatArray:
     return np.hstack([held, (coef.T - held).astype(X.dtype)])
 
 
-def _sum_of_halves(products: FloatArray, n_vectors: int) -> Float64Array:
-    """Return products with weights, (n, m), from those with what `_in_precision_of` made."""
-    scores = products[:, :n_vectors].astype(np.float64)
-    if products.shape[1] > n_vectors:
-        scores += products[:, n_vectors:]
-    return scores
+def _sum_of_halves(products: FloatArray, bias: Float64Array) -> Float64Array:
+    """Return scores, (n, m), from products with what `_in_precision_of` made."""
+    scores = products[:, : len(bias)] + bias
+    if products.shape[1] > len(bias):
+        scores += products[:, len(bias) :]
+    return np.asarray(scores)
 
 
 def _losses(scores: Float64Array, codes: IntArray) -> tuple[Float64Array, Float64Array]:
@@ -117,8 +138,13 @@ def _losses(scores: Float64Array, codes: IntArray) -> tuple[Float64Array, Float6
 
 def _logistic(scores: Float64Array, codes: IntArray) -> tuple[Float64Array, Float64Array]:
     """Return the losses and derivatives of two classes, from one exponential of -|score|."""
-    small = np.exp(-np.abs(scores))
-    rest = 1 + small
-    losses = np.log(rest) + np.maximum(scores, 0) - codes * scores
-    shares = np.where(scores >= 0, 1.0, small) / rest
-    return losses, (shares - codes)[:, None]
+    small = np.abs(scores)
+    np.exp(np.negative(small, out=small), out=small)
+    losses = np.maximum(scores, 0)
+    losses -= codes * scores
+    rest = small + 1
+    np.copyto(small, 1.0, where=scores >= 0)
+    small /= rest
+    losses += np.log(rest, out=rest)
+    small -= codes
+    return losses, small[:, None]

@@ -337,7 +337,7 @@ class ISR(ISRTransformer):
             )
         self._environments_given = environments_given
         self._parts = None
-        rows = replace(rows, y=_standardised(rows.y))
+        rows = replace(rows, response=_standardised(rows.y))
         joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
         moments = CellMoments.from_checked(joint)
 

@@ -1,8 +1,6 @@
 """The one place that checks and encodes features, labels, environments and weights."""
 
-from collections.abc import Iterator, Sized
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any, Final, Self
 
@@ -13,14 +11,12 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
+from isrlearn._columns import WAYS, length_of, naming_columns, not_finite_message
 from isrlearn._device import float_type, not_finite, on_device, take_rows, to_host
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing
-from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._typing import FLOATS, Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn.exceptions import SparseInputError
 
-FLOATS: Final = (np.float64, np.float32)
-MOST_NAMED: Final = 5
-WAYS: Final = {"NaN": "fill the gaps first (sklearn.impute)", "infinity": "replace these values"}
 MISSING_LABELS: Final = "y has missing labels (None, NaN or NA): drop those rows before fitting."
 
 
@@ -30,8 +26,6 @@ class Rows:
 
     X: FloatArray
     """(n, d), float32 or float64, finite; of NumPy, or of another library on its device."""
-    y: LabelArray
-    """(n,) labels."""
     classes: LabelArray
     """(k,) sorted distinct labels."""
     class_codes: IntArray
@@ -44,6 +38,41 @@ class Rows:
     """(n,) positive weights, or None for equal weights."""
     seen_finite: bool = True
     """Whether X was looked through for NaN and infinity; else whoever sums it finds them."""
+    response: Float64Array | None = None
+    """(n,) a continuous target, or None for classes."""
+
+    @property
+    def y(self) -> LabelArray:
+        """Labels, or the continuous target, (n,)."""
+        return self.classes[self.class_codes] if self.response is None else self.response
+
+    def take(self, places: Any) -> Self:
+        """Return some of the rows; the classes and environments stay all.
+
+        Parameters
+        ----------
+        places : ndarray or slice
+            Which: a mask, or indices.
+        """
+        weights, response = self.sample_weight, self.response
+        return replace(
+            self,
+            X=self.X[places],
+            class_codes=self.class_codes[places],
+            environment_codes=self.environment_codes[places],
+            sample_weight=None if weights is None else weights[places],
+            response=None if response is None else response[places],
+        )
+
+    def with_features(self, X: Any) -> Self:
+        """Return the same rows with features that were checked before, and were not kept.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features; other numbers than floats are converted.
+        """
+        return replace(self, X=check_array(X, dtype=FLOATS, ensure_all_finite=False))
 
     @classmethod
     def of_cells(cls, X: FloatArray, codes: IntArray, weights: Float64Array | None) -> Self:
@@ -60,7 +89,7 @@ class Rows:
         """
         classes, places = encode_labels(codes, "codes")
         one = np.zeros(1, dtype=np.intp)
-        return cls(X, codes, classes, places, one, np.zeros_like(places), weights)
+        return cls(X, classes, places, one, np.zeros_like(places), weights)
 
     def cells(self) -> tuple[IntArray, IntArray]:
         """Return the cell of each row, (n,), and the place of each cell among all, (m,).
@@ -130,7 +159,6 @@ def check_rows(
     environment_labels, environment_codes = encode_environments(environments, X.shape[0])
     return Rows(
         X=X,
-        y=classes[class_codes],
         classes=classes,
         class_codes=class_codes,
         environments=environment_labels,
@@ -155,14 +183,14 @@ def check_response_rows(
         _check_device(X, estimator, reset=True)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     _refuse_text(y)
-    with _naming_columns(X):
+    with naming_columns(X):
         X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
     weights = check_weights(sample_weight, len(X))
     X, y, environments, weights = _with_weight(X, y, environments, weights)
     labels, codes = encode_environments(environments, len(X))
     return Rows(
         X=X,
-        y=np.asarray(y, dtype=np.float64),
+        response=np.asarray(y, dtype=np.float64),
         classes=np.zeros(1, dtype=np.intp),
         class_codes=np.zeros(len(X), dtype=np.intp),
         environments=labels,
@@ -204,7 +232,7 @@ def _check_X_y(
         X = _check_device(X, estimator, reset)
         return X, _check_X_y(np.zeros((X.shape[0], 1)), y, None, reset)[1]  # only y is looked at
     try:
-        with _naming_columns(X):
+        with naming_columns(X):
             if estimator is None:
                 X, y = check_X_y(X, y, dtype=FLOATS, ensure_all_finite=finite)
             else:
@@ -218,56 +246,15 @@ def _check_X_y(
     return X, y
 
 
-@contextmanager
-def _naming_columns(X: Any) -> Iterator[None]:
-    """Name the columns for which scikit-learn refuses X."""
-    try:
-        yield
-    except ValueError as error:
-        message = _text_in_columns(X, error) or _not_finite_in_columns(X, error)
-        if message:
-            raise ValueError(message) from None
-        raise
-
-
-def _text_in_columns(X: Any, error: ValueError) -> str:
-    if "convert string" not in str(error) or not hasattr(X, "columns"):
-        return ""
-    named = [name for name in X.columns if any(isinstance(v, str | bytes) for v in X[name])]
-    return (
-        f"X has text in column(s) {named}: drop or encode them. Environments are not a feature; "
-        "pass them as environments=."
-    )
-
-
-def _not_finite_in_columns(X: Any, error: ValueError) -> str:
-    if not str(error).startswith("Input X contains"):
-        return ""
-    values = check_array(X, dtype=FLOATS, ensure_all_finite=False)
-    what = "NaN" if np.isnan(values).any() else "infinity"
-    bad = np.isnan(values) if what == "NaN" else np.isinf(values)
-    return _not_finite_message(X, what, bad.any(axis=0), int(bad.any(axis=1).sum()))
-
-
-def _not_finite_message(X: Any, what: str, bad: BoolArray, n_rows: int) -> str:
-    columns = np.flatnonzero(bad)
-    named = [getattr(X, "columns", range(len(bad)))[j] for j in columns[:MOST_NAMED]]
-    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
-    return (
-        f"X contains {what} in column(s) {named}{more}, in {n_rows} of {_length(X)} rows: drop "
-        f"these rows, or {WAYS[what]}."
-    )
-
-
 def refuse_not_finite(X: FloatArray) -> None:
     """Raise a ValueError that names the columns in which X is not finite, if it is not."""
     if on_device(X):
         for what in WAYS:
             bad, n_rows = not_finite(X, what)
             if n_rows:
-                raise ValueError(_not_finite_message(X, what, bad, n_rows))
+                raise ValueError(not_finite_message(X, what, bad, n_rows))
         return
-    with _naming_columns(X):
+    with naming_columns(X):
         check_array(X, dtype=FLOATS, input_name="X")
 
 
@@ -278,7 +265,7 @@ def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
         there: FloatArray = _check_device(X, estimator, reset=False, fitting=False)
         refuse_not_finite(there)
         return there
-    with _naming_columns(X):
+    with naming_columns(X):
         checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
     return checked
 
@@ -384,17 +371,10 @@ def refuse_continuous(labels: LabelArray, name: str, way_out: str) -> None:
 
 
 def _check_lengths(X: Any, **others: Any) -> None:
-    n_rows = _length(X)
+    n_rows = length_of(X)
     for name, values in others.items():
-        length = _length(values)
+        length = length_of(values)
         if n_rows is not None and length is not None and length != n_rows:
             raise ValueError(
                 f"{name} has {length} values but X has {n_rows} rows: give one value per row."
             )
-
-
-def _length(values: Any) -> int | None:
-    """Return how many rows there are, or None where scikit-learn's own message is the better."""
-    if hasattr(values, "shape"):
-        return int(values.shape[0]) if len(values.shape) else None
-    return len(values) if isinstance(values, Sized) and not isinstance(values, str) else None

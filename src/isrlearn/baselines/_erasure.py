@@ -14,7 +14,7 @@ from isrlearn._logistic import SOLVED
 from isrlearn._numbers import check_number
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import Rows
-from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival, take
+from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival
 from isrlearn.subspace import Subspace
 
 ABSENT: Final = 1e-10  # correlation, or share of a singular value, that is rounding
@@ -24,7 +24,7 @@ class ErasingRival(WeightedRival):
     """Erase a subspace, fit the head without it, fold both into one."""
 
     def _solve(self, rows: Rows) -> Head:
-        known = take(rows, rows.environment_codes != UNKNOWN)
+        known = rows.take(rows.environment_codes != UNKNOWN)
         erased = self._erased(known)
         self.n_erased_ = erased.rank
         coef, intercept = self._head(replace(rows, X=erased.project(rows.X)))

@@ -96,7 +96,7 @@ class LastLayerRival(LinearRival):
                 f"{type(self).__name__}, and with them all rows of class "
                 f"{rows.classes[~left][0].item()!r}: label the environment of some of these."
             )
-        return take(rows, known)
+        return rows.take(known)
 
 
 class WeightedRival(LastLayerRival):
@@ -159,22 +159,3 @@ def logistic_head(
     solver.fit(rows.X - centre, rows.class_codes, weights)
     coef = solver.coef_.astype(np.float64)
     return coef, solver.intercept_ - coef @ centre
-
-
-def take(rows: Rows, places: Any) -> Rows:
-    """Return some of the rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        Checked rows without weights.
-    places : ndarray
-        Which to keep: a mask, or indices.
-    """
-    return replace(
-        rows,
-        X=rows.X[places],
-        y=rows.y[places],
-        class_codes=rows.class_codes[places],
-        environment_codes=rows.environment_codes[places],
-    )

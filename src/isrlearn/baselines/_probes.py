@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from isrlearn._typing import IntArray
 from isrlearn._validation import Rows
 from isrlearn.baselines._environments import group_codes
-from isrlearn.baselines._last_layer import Head, LastLayerRival, WeightedRival, logistic_head, take
+from isrlearn.baselines._last_layer import Head, LastLayerRival, WeightedRival, logistic_head
 
 
 class LinearProbe(WeightedRival):
@@ -117,7 +117,7 @@ class GroupSubsampling(LastLayerRival):
         known = self._known(rows)
         used = equal_groups(group_codes(known), check_random_state(self.random_state))
         self.n_rows_used_ = len(used)
-        return logistic_head(take(known, used), self.C, start=self._start)
+        return logistic_head(known.take(used), self.C, start=self._start)
 
 
 def equal_groups(groups: IntArray, random: np.random.RandomState) -> IntArray:

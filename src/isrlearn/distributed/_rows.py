@@ -1,13 +1,14 @@
 """Rows that are with the workers of a Dask cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._chunks import Chunk, ChunkedRows, LocalChunks, T, Watch
+from isrlearn._chunks import Chunk, ChunkedRows, LocalChunks, T, Watch, checked
 from isrlearn._validation import Rows
 from isrlearn.distributed._files import parts_of_files
 from isrlearn.io._open import Prepare
@@ -21,7 +22,7 @@ FAN_IN: Final = 8  # sums that one task adds
 class Task(NamedTuple):
     """Rows that one task adds up."""
 
-    chunks: Callable[..., Iterator[Chunk]]
+    chunks: Callable[..., Iterator[Chunk | Rows]]
     """Makes chunks out of the parts, on the worker."""
     parts: tuple[Any, ...] = ()
     """Delayed objects: what the cluster has or can compute."""
@@ -146,15 +147,12 @@ class DaskRows(ChunkedRows):
         columns = [list(column.to_delayed()) for column in cut]
         lengths = np.asarray(X.chunks[0], dtype=float)
         blocks = list(zip(X.to_delayed()[:, 0], *columns, strict=True))
-        group = 1
+        chunks = _ArrayChunks((environments is not None, sample_weight is not None))
         if futures_of(X):
-            group = -(-len(blocks) // (TASKS_PER_WORKER * max(1, len(client.nthreads()))))
-            blocks = [client.compute(list(blocks[i])) for i in _by_worker(X, client)]
-        given = environments is not None, sample_weight is not None
-        tasks = [
-            Task(_ArrayChunks(given), sum(map(tuple, blocks[i : i + group]), ()))
-            for i in range(0, len(blocks), group)
-        ]
+            futures = [client.compute(list(blocks[i])) for i in _by_worker(X, client)]
+            tasks = _persisted_tasks(chunks, futures, client)
+        else:
+            tasks = [Task(chunks, block) for block in blocks]
         n_rows = None if np.isnan(lengths).any() else int(lengths.sum())
         rows = cls(tasks, client, int(X.shape[1]), n_rows=n_rows, watch=watch)
         rows._held = (X, *cut)  # what nobody holds, the cluster forgets
@@ -258,6 +256,33 @@ class _ArrayChunks:
             X, y, *others = blocks[start : start + width]
             values = iter(others)
             yield Chunk(X, y, *(next(values) if given else None for given in self.given))
+
+
+def _persisted_tasks(chunks: _ArrayChunks, blocks: list[list[Any]], client: Any) -> list[Task]:
+    """Return a few tasks per worker. Labels are encoded once and stay where their rows are."""
+    group = -(-len(blocks) // (TASKS_PER_WORKER * max(1, len(client.nthreads()))))
+    tasks = []
+    for start in range(0, len(blocks), group):
+        own = blocks[start : start + group]
+        encoded = client.submit(partial(_encoded, chunks), *chain.from_iterable(own), pure=False)
+        tasks.append(Task(_with_labels, (encoded, *(X for X, *_ in own))))
+    return tasks
+
+
+def _encoded(chunks: _ArrayChunks, *blocks: Any) -> list[Rows | Chunk]:
+    """Return checked rows without their features; a chunk as it is if some rows do not count."""
+    found: list[Rows | Chunk] = []
+    for number, chunk in enumerate(chunks(*blocks), 1):
+        rows = checked(chunk, number)
+        kept = len(rows.X) == len(chunk.X)
+        found.append(replace(rows, X=rows.X[:0].copy()) if kept else chunk._replace(X=None))
+    return found
+
+
+def _with_labels(encoded: list[Rows | Chunk], *features: Any) -> Iterator[Rows | Chunk]:
+    """Yield rows, given what `_encoded` has found and their features."""
+    for found, X in zip(encoded, features, strict=True):
+        yield found.with_features(X) if isinstance(found, Rows) else found._replace(X=X)
 
 
 @dataclass(frozen=True)
