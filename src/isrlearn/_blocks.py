@@ -62,8 +62,19 @@ def block_rows(n_features: int, itemsize: int) -> int:
     """
     row = n_features * itemsize
     if n_features <= WIDE:
-        return max(1, BLOCK_BYTES // row)
+        return whole_stacks(BLOCK_BYTES // row)
     return max(1, min(ROWS_PER_FEATURE * n_features, MOST_BLOCK_BYTES // row))
+
+
+def whole_stacks(n_rows: int) -> int:
+    """Return a number of rows, one at least; of many, as many as fill the stacks of `in_stacks`.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows.
+    """
+    return max(n_rows - n_rows % ROWS_OF_STACK, min(n_rows, ROWS_OF_STACK), 1)
 
 
 def cell_sums(
@@ -109,7 +120,8 @@ def cell_sums(
         shares = None if weights is None else weights[block.rows] / unit
         total += len(values) if shares is None else float(shares.sum())
         ones = np.ones(len(values), values.dtype) if shares is None else shares.astype(values.dtype)
-        missed += ones @ values
+        stacks = in_stacks(values)
+        missed += (ones.reshape(len(stacks), 1, -1) @ stacks).sum(axis=(0, 1))
         if scatter is not None:
             if shares is not None:
                 values *= np.sqrt(ones)[:, None]
@@ -204,8 +216,7 @@ class _StackedSums:
     """
 
     def __init__(self, X: FloatArray, n_cells: int, dtype: np.dtype[Any]) -> None:
-        self.rows = max(ROWS_OF_STACK, BLOCK_BYTES // (X.shape[1] * X.itemsize))
-        self.rows -= self.rows % ROWS_OF_STACK
+        self.rows = whole_stacks(max(ROWS_OF_STACK, BLOCK_BYTES // (X.shape[1] * X.itemsize)))
         self.cells = np.arange(n_cells, dtype=np.min_scalar_type(n_cells))[:, None]
         used = min(self.rows, len(X))
         self.converted = None if X.dtype == dtype else np.empty((used, X.shape[1]), dtype)

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from isrlearn._blocks import in_stacks
+from isrlearn._blocks import in_stacks, whole_stacks
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
 BLOCK_BYTES: Final = 2**22  # read from memory once: scores and slope are both taken of a block
@@ -98,7 +98,7 @@ def cache_blocks(X: FloatArray) -> Iterator[slice]:
     X : ndarray of shape (n, d)
         Rows.
     """
-    rows = max(1, min(MOST_ROWS, BLOCK_BYTES // (X.itemsize * X.shape[1])))
+    rows = whole_stacks(min(MOST_ROWS, BLOCK_BYTES // (X.itemsize * X.shape[1])))
     for start in range(0, len(X), rows):
         yield slice(start, start + rows)
 
