@@ -16,9 +16,9 @@ from isrlearn._coordinates import HeadCoordinates
 from isrlearn._slopes import Slope
 from isrlearn._typing import Float64Array, FloatArray
 
-EPSILON: Final = float(np.finfo(np.float64).eps)
 MOST_TRIALS: Final = 50  # along a step, as in scikit-learn
 FEW_TRIALS: Final = 8  # where the curvature is known, and each is a pass over a file
+NEAR: Final = 1e-7  # of a value: steps that gain less are measured by gradients
 LEAST_CURVATURE: Final = 1e-3  # of a loss, at most 1/4: where a sample is sure of all its labels
 
 SlopeAt = Callable[[Float64Array, Float64Array], Slope]
@@ -88,7 +88,7 @@ def solve(
     start: Float64Array | None = None,
     curvature: Float64Array | None = None,
 ) -> Solution:
-    """Minimise the objective by L-BFGS.
+    """Minimise the objective by L-BFGS, until the gradient is small.
 
     Parameters
     ----------
@@ -108,42 +108,81 @@ def solve(
     """
     begin = np.zeros(problem.shape) if start is None else start
     root = None if curvature is None else _root(curvature, problem.fit_intercept)
-    first = problem.value_and_gradient(slope_at, begin)
-    steepest = float(np.abs(first[1]).max())
-    if steepest <= tol:
-        return Solution(begin[:, :-1], begin[:, -1], 0, steepest)
+    looked = _LookedAt(*problem.value_and_gradient(slope_at, begin), begin)
+    accepted, n_iter = looked, 0
+    if looked.steepest <= tol:
+        return looked.solution(0)
     # The first step of L-BFGS is one unit long. Where the curvature is known the right length is
-    # that of the gradient: make it the unit.
-    unit = 1.0 if root is None else float(np.linalg.norm(_to_steps(first[1], root)))
+    # that of the gradient: make it the unit, and values from the start in its square.
+    unit = 1.0 if root is None else float(np.linalg.norm(_to_steps(looked.gradient, root)))
+    first = looked.value
     origin = _from_point(begin, root).ravel() / unit
 
     def objective(flat: Float64Array) -> tuple[float, Float64Array]:
-        nonlocal steepest
-        point = _to_point(unit * flat.reshape(problem.shape), root)
-        at_start = np.array_equal(flat, origin)
-        value, gradient = first if at_start else problem.value_and_gradient(slope_at, point)
-        steepest = float(np.abs(gradient).max())
-        return value, unit * _to_steps(gradient, root).ravel()
+        nonlocal looked
+        if not np.array_equal(flat, origin):
+            point = _to_point(unit * flat.reshape(problem.shape), root)
+            looked = _LookedAt(*problem.value_and_gradient(slope_at, point), point)
+            looked = looked.measured_from(accepted)
+        if looked.steepest <= tol:  # whatever its value is
+            raise _SolvedError
+        return (looked.value - first) / unit**2, _to_steps(looked.gradient, root).ravel() / unit
 
-    def enough(intermediate_result: Any) -> None:
-        if steepest <= tol:
-            raise StopIteration
+    def accept(intermediate_result: Any) -> None:
+        nonlocal accepted, n_iter
+        accepted, n_iter = looked, n_iter + 1
 
-    found = minimize(
-        objective,
-        origin,
-        jac=True,
-        method="L-BFGS-B",
-        callback=enough,
-        options={
-            "maxiter": max_iter,
-            "maxls": MOST_TRIALS if root is None else FEW_TRIALS,
-            "gtol": 0.0,
-            "ftol": 64 * EPSILON,
-        },
-    )
-    point = _to_point(unit * found.x.reshape(problem.shape), root)
-    return Solution(point[:, :-1], point[:, -1], int(found.nit), steepest)
+    options = {
+        "maxiter": max_iter,
+        "maxls": MOST_TRIALS if root is None else FEW_TRIALS,
+        "gtol": 0.0,
+        "ftol": 0.0,  # gradients say when it is enough
+    }
+    try:
+        minimize(objective, origin, jac=True, method="L-BFGS-B", callback=accept, options=options)
+    except _SolvedError:
+        accept(None)
+    return accepted.solution(n_iter)
+
+
+class _SolvedError(Exception):
+    """The gradient is small enough."""
+
+
+class _LookedAt(NamedTuple):
+    """A point that L-BFGS has looked at."""
+
+    value: float
+    gradient: Float64Array
+    """(m, q + 1)"""
+    point: Float64Array
+    """(m, q + 1)"""
+
+    def measured_from(self, other: "_LookedAt") -> "_LookedAt":
+        r"""Return the same with a value that follows from the gradients, if the points are near.
+
+        Sums of float32 products have values that are off by more than the last steps gain, and a
+        search for one that is less would not end. Gradients are not off by as much as they change:
+        :math:`f(x) = f(a) + (\nabla f(a) + \nabla f(x)) \cdot (x - a) / 2`, up to third order.
+
+        Parameters
+        ----------
+        other : _LookedAt
+            The point a.
+        """
+        if abs(self.value - other.value) > NEAR * abs(other.value):
+            return self
+        gain = float(np.sum((self.gradient + other.gradient) * (self.point - other.point)) / 2)
+        return self._replace(value=other.value + gain)
+
+    @property
+    def steepest(self) -> float:
+        """Largest entry of the gradient."""
+        return float(np.abs(self.gradient).max())
+
+    def solution(self, n_iter: int) -> Solution:
+        """Return the point as the end of a descent."""
+        return Solution(self.point[:, :-1], self.point[:, -1], n_iter, self.steepest)
 
 
 def sample_curvature(

@@ -25,9 +25,12 @@ from isrlearn.subspace import Subspace
 LOGISTIC: Final = (LogisticRegression, LogisticHead)
 SAMPLE_ROWS: Final = 50  # of each weight, for the start and the curvature
 LEAST_SAMPLE: Final = 20_000
-SAMPLE_BYTES: Final = 2**27
+SAMPLE_BYTES: Final = 2**28
 SAMPLE_SOLVED: Final = 1e-4
 SAMPLE_STEPS: Final = 200
+FAR_FROM_SOLVED: Final = 10.0
+SHORT: Final = 20  # rows of each weight below which a sample is not solved: it would be overfitted
+SHORT_STEPS: Final = 2
 
 
 def needs_scatters(head: Any, n_features: int) -> bool:
@@ -183,7 +186,7 @@ def _near(problem: Problem, removed: Removed) -> dict[str, Float64Array]:
         part,
         lambda coef, bias: slope_of(sample.X, sample.codes, sample.weights, coef, bias),
         tol=SAMPLE_SOLVED,
-        max_iter=SAMPLE_STEPS,
+        max_iter=SAMPLE_STEPS if len(Z) >= SHORT * problem.shape[1] else SHORT_STEPS,
         curvature=curvature,
     )
     scores = Z @ found.weight.T + found.bias
@@ -202,9 +205,16 @@ def _sample(problem: Problem, removed: Removed) -> Sample:
 
 
 def _warn_of_no_end(head: Any, found: Solution, tol: float) -> None:
+    reached = f"the gradient is {found.steepest:.1e}, wanted {tol:.1e}"
     if found.steepest > tol and found.n_iter >= head.max_iter:
         warn_user(
-            f"the head is not solved after max_iter={head.max_iter} iterations: the gradient is "
-            f"{found.steepest:.1e}, wanted {tol:.1e}. Raise max_iter, or scale the features.",
+            f"the head is not solved after max_iter={head.max_iter} iterations: {reached}. Raise "
+            "max_iter, or scale the features.",
+            ConvergenceWarning,
+        )
+    elif found.steepest > FAR_FROM_SOLVED * tol:
+        warn_user(
+            f"the head is solved as far as rounding allows: {reached}. Centre and scale the "
+            "features, or give them in double precision.",
             ConvergenceWarning,
         )
