@@ -10,6 +10,7 @@ import isrlearn
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
     ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers", "_slices"],
+    ["_iterators"],
     ["_labels", "_blocks", "_device", "_columns"],
     ["_validation"],
     ["moments"],

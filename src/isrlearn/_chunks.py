@@ -5,9 +5,9 @@ Everything that a fit needs of the rows is a sum over them. So a source of rows 
 and so does a cluster.
 """
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -16,6 +16,7 @@ import numpy as np
 
 from isrlearn._blocks import WIDE, block_rows
 from isrlearn._device import on_device, to_host
+from isrlearn._iterators import again, ahead
 from isrlearn._slices import dtype_of, part_of
 from isrlearn._validation import Rows, check_rows
 
@@ -47,11 +48,15 @@ class Chunk(NamedTuple):
     """(n,) weights; None for ones."""
 
 
-class Save(Protocol):
-    """Keep what was added up so far."""
+class Begun(NamedTuple):
+    """A sum over the first chunks, and how to know these again."""
 
-    def __call__(self, n_chunks: int, running: Any) -> None:
-        """Keep the sum over the first chunks."""
+    n_chunks: int
+    n_rows: int
+    mark: int
+    """Of the last of these chunks: chunks that are cut in another way have another one."""
+    running: Any
+    """The sum."""
 
 
 class ChunkedRows(ABC):
@@ -148,7 +153,7 @@ class ChunkedRows(ABC):
         watch : callable, default=None
             As in `from_arrays`.
         """
-        make = _again(chunks)
+        make = again(chunks)
         found = next(iter(make()), None)
         if found is None:
             raise ValueError("there are no rows: give at least one chunk.")
@@ -210,9 +215,8 @@ class LocalChunks(ChunkedRows):
         self,
         function: Callable[[Rows], T],
         *,
-        n_done: int = 0,
-        running: T | None = None,
-        save: Save | None = None,
+        begun: Begun | None = None,
+        save: Callable[[Begun], None] | None = None,
     ) -> T:
         """Return the sum of what a function returns for each chunk of checked rows.
 
@@ -220,37 +224,46 @@ class LocalChunks(ChunkedRows):
         ----------
         function : callable
             Its results have ``+``.
-        n_done : int, default=0
-            Chunks that are in `running`, the sum so far.
-        running : object, default=None
-            See `n_done`.
+        begun : Begun, default=None
+            A sum over the first chunks, to go on with. It is not used if the chunks are others.
         save : callable, default=None
-            Called with the number of chunks done and their sum after each.
+            Called with the sum so far after each chunk.
         """
-        rows_done = 0
-        chunks = self._chunks(n_done)
-        for number, chunk in enumerate(_ahead(chunks) if self._read_ahead else chunks, n_done + 1):
+        done = begun if begun is not None and self._goes_on(begun, function) else None
+        for number, rows in self._rows(function, 0 if done is None else done.n_chunks):
+            with _naming(number):
+                part = function(rows)
+            if done is None:
+                done = Begun(number, len(rows.X), 0, part)
+            else:
+                running = done.running
+                running += part  # in place where the sum knows how
+                done = Begun(number, done.n_rows + len(rows.X), 0, running)
+            if save is not None:
+                save(done._replace(mark=_mark(rows)))
+            if self.watch is not None:
+                self.watch(_name(function), done.n_rows, self.n_rows)
+        if done is None:
+            raise ValueError("there are no rows: give at least one chunk.")
+        total: T = done.running
+        return total
+
+    def _rows(self, function: Any, skip: int) -> Iterator[tuple[int, Rows]]:
+        """Yield the number of each chunk, from 1, and its checked rows; empty ones are left out."""
+        chunks = self._chunks(skip)
+        for number, chunk in enumerate(ahead(chunks) if self._read_ahead else chunks, skip + 1):
             if len(chunk.X) == 0:  # a chunk of a file with no row to train on
                 continue
             if on_device(chunk.X) and not getattr(function, "works_on_device", False):
                 chunk = chunk._replace(X=to_host(chunk.X))  # a chunk at a time
             rows = self._checked(chunk, number)
-            if len(rows.X) == 0:  # all weights are zero
-                continue
-            with _naming(number):
-                part = function(rows)
-            if running is None:
-                running = part
-            else:
-                running += part  # in place where the sum knows how
-            rows_done += len(rows.X)
-            if save is not None:
-                save(number, running)
-            if self.watch is not None:
-                self.watch(_name(function), rows_done, self.n_rows)
-        if running is None:
-            raise ValueError("there are no rows: give at least one chunk.")
-        return running
+            if len(rows.X):  # not all weights are zero
+                yield number, rows
+
+    def _goes_on(self, begun: Begun, function: Any) -> bool:
+        """Whether the last chunk of a sum is still the same."""
+        last = next(self._rows(function, begun.n_chunks - 1), None)
+        return last is not None and last[0] == begun.n_chunks and _mark(last[1]) == begun.mark
 
     def _checked(self, chunk: Chunk | Rows, number: int) -> Rows:
         rows = chunk if isinstance(chunk, Rows) else checked(chunk, number)
@@ -341,46 +354,14 @@ def _naming(number: int) -> Iterator[None]:
         raise kind(f"chunk {number}: {error}") from error
 
 
-def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Yield chunks; the next one is read while the caller is at work on one."""
-    with ThreadPoolExecutor(1, thread_name_prefix="isrlearn-reader") as reader:
-        coming = reader.submit(next, chunks, None)
-        while (chunk := coming.result()) is not None:
-            coming = reader.submit(next, chunks, None)
-            yield chunk
+def _mark(rows: Rows) -> int:
+    """Return a number that other rows hardly have."""
+    ends = np.concatenate([np.asarray(to_host(rows.X[i : i + 1])) for i in (0, len(rows.X) - 1)])
+    return zlib.crc32(np.ascontiguousarray(ends).tobytes(), len(rows.X))
 
 
 def _name(function: Any) -> str:
     return str(getattr(function, "title", "Reading"))
-
-
-def _again(chunks: Any) -> Callable[[], Iterable[Any]]:
-    """Return a function that gives the chunks from the first on."""
-    if callable(chunks):
-        return lambda: chunks()
-    if iter(chunks) is not chunks:
-        return lambda: chunks
-    first = next(chunks, None)
-    return _Once(first, chunks)
-
-
-class _Once:
-    """An iterator whose first chunk may be looked at, and that can be gone through once."""
-
-    def __init__(self, first: Any, others: Iterator[Any]) -> None:
-        self.first, self.others, self.used = first, others, False
-
-    def __call__(self) -> Iterator[Any]:
-        if self.first is None:
-            return
-        yield self.first
-        if self.used:
-            raise ValueError(
-                "the chunks are an iterator, which can be gone through once, and this fit reads "
-                "the rows several times: give a list, or a function that returns a new iterator."
-            )
-        self.used = True
-        yield from self.others
 
 
 def _check_lengths(columns: Chunk) -> None:

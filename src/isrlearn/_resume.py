@@ -8,6 +8,7 @@ kept from time to time.
 
 import hashlib
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._chunks import ChunkedRows, LocalChunks, T
+from isrlearn._chunks import Begun, ChunkedRows, LocalChunks, T
 from isrlearn._files import write_whole
 from isrlearn._passes import AllMoments, Sample, UnitSums
 from isrlearn._slopes import Slope
@@ -31,8 +32,8 @@ RESULTS: Final[Mapping[str, Any]] = {
 class Resumed(ChunkedRows):
     """Rows whose finished sums are kept in a folder: a fit that is stopped can go on.
 
-    Run the same fit with the same folder to go on where it was. The rows must come in the same
-    chunks as before: of a pass that was under way, the number of chunks done is kept.
+    Run the same fit with the same folder to go on where it was. Of a pass that was under way the
+    sum so far is kept: it is gone on with if the rows come in the same chunks, else begun anew.
 
     Parameters
     ----------
@@ -70,28 +71,29 @@ class Resumed(ChunkedRows):
         """Return the sum of a pass, from the folder if it is there."""
         key = digest((self.made_of, self.n_features, self.n_rows, function))
         done, part = self.folder / f"{key}.npz", self.folder / f"{key}.part.npz"
-        if done.exists():
-            return _load(done)[0]
+        kept = _load(done)
+        if kept is not None:
+            result: T = kept.running
+            return result
         if not isinstance(self.rows, LocalChunks):
             result = self.rows.total(function)
         else:
             result = self._from_part(self.rows, function, part)
         if type(result).__name__ in RESULTS:
-            _save(done, result, 0)
+            _save(done, Begun(0, 0, 0, result))
         part.unlink(missing_ok=True)
         return result
 
     def _from_part(self, rows: LocalChunks, function: Callable[[Rows], T], part: Path) -> T:
-        running, n_done = _load(part) if part.exists() else (None, 0)
         saved = time.monotonic()
 
-        def save(n_chunks: int, running: Any) -> None:
+        def save(begun: Begun) -> None:
             nonlocal saved
-            if time.monotonic() - saved > SAVE_EVERY and type(running).__name__ in RESULTS:
-                _save(part, running, n_chunks)
+            if time.monotonic() - saved > SAVE_EVERY and type(begun.running).__name__ in RESULTS:
+                _save(part, begun)
                 saved = time.monotonic()
 
-        return rows.total(function, n_done=n_done, running=running, save=save)
+        return rows.total(function, begun=_load(part), save=save)
 
 
 def digest(value: Any) -> str:
@@ -122,9 +124,22 @@ def _feed(found: Any, value: Any) -> None:
         found.update(f"{value!r};".encode())
 
 
-def _save(path: Path, result: Any, n_chunks: int) -> None:
-    arrays = {"n_chunks": np.array(n_chunks), **_flat(result, "result")}
+def _save(path: Path, begun: Begun) -> None:
+    how_far = np.array([begun.n_chunks, begun.n_rows, begun.mark], dtype=np.int64)
+    arrays = {"how_far": how_far, **_flat(begun.running, "result")}
+    arrays["check"] = np.array(_check(arrays))
     write_whole(path, lambda place: _write(place, arrays))
+
+
+def _check(arrays: Mapping[str, Any]) -> int:
+    """Return a number that other names or values hardly have."""
+    found = 0
+    for name, value in sorted(arrays.items()):
+        found = zlib.crc32(f"{name}{value.dtype}{value.shape}".encode(), found)
+        found = zlib.crc32(
+            memoryview(np.ascontiguousarray(value).reshape(-1).view(np.uint8)), found
+        )
+    return found
 
 
 def _write(place: Path, arrays: Mapping[str, Any]) -> None:
@@ -132,9 +147,19 @@ def _write(place: Path, arrays: Mapping[str, Any]) -> None:
         np.savez(file, **arrays)
 
 
-def _load(path: Path) -> tuple[Any, int]:
-    with np.load(path, allow_pickle=False) as arrays:
-        return _built(dict(arrays), "result"), int(arrays["n_chunks"])
+def _load(path: Path) -> Begun | None:
+    """Return what a file holds; None if there is none that can be read."""
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            arrays = dict(found)
+        if int(arrays.pop("check")) != _check(arrays):
+            return None
+        n_chunks, n_rows, mark = arrays["how_far"].tolist()
+        return Begun(n_chunks, n_rows, mark, _built(arrays, "result"))
+    except Exception:  # whatever is wrong with it: the sum is taken again
+        return None
 
 
 def _flat(value: Any, name: str) -> dict[str, Any]:
