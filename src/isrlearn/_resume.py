@@ -136,9 +136,8 @@ def _check(arrays: Mapping[str, Any]) -> int:
     found = 0
     for name, value in sorted(arrays.items()):
         found = zlib.crc32(f"{name}{value.dtype}{value.shape}".encode(), found)
-        found = zlib.crc32(
-            memoryview(np.ascontiguousarray(value).reshape(-1).view(np.uint8)), found
-        )
+        content: Any = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        found = zlib.crc32(content, found)
     return found
 
 
