@@ -174,6 +174,55 @@ def test_a_worker_that_is_killed_in_mid_fit_changes_nothing(rows, tmp_path):
     np.testing.assert_array_equal(moments[0].counts, moments[1].counts)
 
 
+def test_labels_that_a_killed_worker_held_are_encoded_again(rows, tmp_path):
+    X, y, e = rows
+    parts = [slice(i, i + 300) for i in range(0, len(X), 300)]
+    with warnings.catch_warnings(), cluster(n_workers=2) as client:
+        warnings.simplefilter("ignore")  # about the worker that is killed
+        lazy = [
+            da.from_delayed(
+                dask.delayed(partial(slowly, str(tmp_path), i))(X[own]), X[own].shape, X.dtype
+            )
+            for i, own in enumerate(parts)
+        ]
+        x = client.persist(da.concatenate(lazy))
+        distributed.wait(x)
+        found = DaskRows.from_arrays(x, y, environments=e, client=client)
+        undisturbed = ISRClassifier(ISRMean(1)).fit(found)
+        n_read = len(list(tmp_path.iterdir()))
+        assert n_read == len(parts)  # blocks are read once
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        disturbed = ISRClassifier(ISRMean(1)).fit(found)
+        assert len(list(tmp_path.iterdir())) > n_read
+    np.testing.assert_array_equal(disturbed.coef_, undisturbed.coef_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16])
+def test_persisted_blocks_with_rows_of_no_weight_and_labels_of_their_own(
+    client, rows, random, dtype
+):
+    X, y, e = rows
+    X = (20 * X).astype(dtype)
+    names = np.array(["finch", "a very long name"])[y]
+    order = np.argsort(y, kind="stable")  # blocks that have one class only
+    X, names, e = X[order], names[order], e[order]
+    weights = random.uniform(0.5, 2, len(X))
+    weights[random.random(len(X)) < 0.2] = 0
+    weights[:450] = np.where(weights[:450] > 0, weights[:450], 1)  # a block without such rows
+    columns = (*blocks(X, names, e), da.from_array(weights, chunks=450))
+    x, labels, sites, given = client.persist(list(columns))
+    found = DaskRows.from_arrays(x, labels, environments=sites, sample_weight=given, client=client)
+    for model in (ISRCov(1), ISRClassifier(ISRMean(1))):
+        here = model.fit(X, names, environments=e, sample_weight=weights)
+        expected = getattr(here, "isr_", here).moments_, getattr(here, "coef_", np.ones(1))
+        there = model.fit(found)
+        moments, coef = getattr(there, "isr_", there).moments_, getattr(there, "coef_", np.ones(1))
+        np.testing.assert_array_equal(moments.counts, expected[0].counts)
+        assert relative(moments.means, expected[0].means) < 1e-10
+        assert relative(coef, expected[1]) < 1e-4
+        np.testing.assert_array_equal(moments.classes, ["a very long name", "finch"])
+
+
 def test_what_is_wrong_on_a_worker_is_said_here(client, rows):
     X, y, e = rows
     X = X.copy()

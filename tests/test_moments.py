@@ -5,9 +5,11 @@ import pytest
 from conftest import draw_rows, seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from isrlearn import CellMoments, _blocks
 from isrlearn._comparison import comparable
+from isrlearn._slopes import slope_of
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
 
 
@@ -192,3 +194,39 @@ def test_the_largest_values_are_those_of_every_row(random, n, d):
         for block in (X, X[:, ::-1], np.asfortranarray(X), X.astype(np.float32)):
             largest = np.abs(block).max(axis=0)
             np.testing.assert_array_equal(_blocks.largest_values(block), largest)
+
+
+@pytest.mark.parametrize("d", [1, 7, 64, 256, 257])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_are_sums_over_counts_whatever_the_blocks(random, monkeypatch, d, dtype):
+    n, m = int(random.integers(1, 1500)), int(random.integers(1, 9))
+    monkeypatch.setattr(_blocks, "BLOCK_BYTES", int(random.integers(1, 700)) * d * 4)
+    X = (random.normal(size=(n, d)) + random.normal(size=d)).astype(dtype)
+    codes = random.integers(0, m + 1, n).astype(np.uint8)  # the last is of no cell
+    codes[:m] = np.arange(m)[: len(codes[:m])]
+    seen = np.unique(codes[codes < m])
+    for weights in (None, random.uniform(0.1, 3, n)):
+        found = _blocks.cell_means(X, codes, m, weights)
+        own = np.ones(n) if weights is None else weights
+        for cell in seen:
+            here = codes == cell
+            expected = np.average(X[here].astype(np.float64), axis=0, weights=own[here])
+            np.testing.assert_allclose(
+                found.means[cell], expected, atol=1e-12 if d <= 256 or dtype == np.float64 else 1e-5
+            )
+            assert found.weights[cell] == pytest.approx(own[here].sum())
+        if d <= 256:  # of many features, not every row is looked at
+            np.testing.assert_array_equal(found.largest, np.abs(X).max(axis=0))
+
+
+def test_threads_change_no_bit_of_few_features(random):
+    X = random.normal(size=(60_000, int(random.integers(2, 65)))).astype(np.float32)
+    y, e = random.integers(0, 2, (2, len(X)))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            moments = CellMoments.from_rows(X, y, e, second_order=False)
+            slope = slope_of(X, y, None, np.full((1, X.shape[1]), 0.1), np.zeros(1))
+        found.append((moments.means, slope.coef, slope.loss))
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)

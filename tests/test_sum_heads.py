@@ -13,13 +13,23 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
-from isrlearn import ISR, ISRClassifier, ISRMean, LogisticHead, Subspace, _predictors, _slopes
+from isrlearn import (
+    ISR,
+    ISRClassifier,
+    ISRMean,
+    LogisticHead,
+    Subspace,
+    _predictors,
+    _slopes,
+    _sum_heads,
+)
+from isrlearn._chunks import Chunk, LocalChunks
 from isrlearn._coordinates import HeadCoordinates
 from isrlearn._group_weights import balanced_factors, balanced_weights, group_factors
-from isrlearn._passes import AddMoments, GroupFactors
+from isrlearn._passes import AddMoments, AddSlopes, GroupFactors
 from isrlearn._pooled import Pooled
 from isrlearn._slopes import slope_of
-from isrlearn._solver import Problem, sample_curvature, solve
+from isrlearn._solver import Problem, _LookedAt, sample_curvature, solve
 from isrlearn._validation import check_rows
 
 EXACT = {"tol": 1e-8, "max_iter": 10_000}
@@ -572,3 +582,59 @@ def test_weights_of_chunks_are_those_of_all_rows(random, unknown):
     every = group_factors(moments, balanced=False)
     np.testing.assert_array_equal(every.labels_of(check_rows(X, y, e, own))[:][1], own)
     assert every.labels_of(check_rows(X, y, e))[:][1] is None
+
+
+# --- how many passes it takes
+
+
+class _Counted(LocalChunks):
+    """Chunks whose passes for a head are counted."""
+
+    n_passes = 0
+
+    def total(self, function, **how):
+        self.n_passes += isinstance(function, AddSlopes)
+        return super().total(function, **how)
+
+
+def counted(X, y, e):
+    parts = [Chunk(X[own], y[own], e[own]) for own in np.array_split(np.arange(len(X)), 5)]
+    return _Counted(lambda skip: iter(parts[skip:]), X.shape[1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_single_precision_takes_hardly_more_passes_than_double(random, n_classes):
+    """Values of float32 sums are off by more than the last steps gain; gradients are not."""
+    X, y, e = draw_chunkable(random, n_classes=n_classes, n_features=30, per_cell=4000)
+    found = []
+    for dtype in (np.float32, np.float64):
+        rows = counted(X.astype(dtype), y, e)
+        model = ISRClassifier(ISRMean(1)).fit(rows)
+        found.append((rows.n_passes, model.coef_))
+    (single, coarse), (double, fine) = found
+    assert single <= double + 4
+    np.testing.assert_allclose(coarse, fine, atol=1e-4 * np.abs(fine).max())
+
+
+def test_a_short_sample_is_a_start_and_not_the_end(random, monkeypatch):
+    """A sample of a few rows per weight can be told apart without an error; all rows cannot."""
+    monkeypatch.setattr(_sum_heads, "LEAST_SAMPLE", 1)
+    monkeypatch.setattr(_sum_heads, "SAMPLE_ROWS", 3)
+    X, y, e = draw_chunkable(random, n_features=60, per_cell=3000)
+    rows = counted(X, y, e)
+    ISRClassifier(ISRMean(1)).fit(rows)
+    assert rows.n_passes <= 30
+
+
+def test_near_points_differ_by_what_their_gradients_say(random):
+    A = random.normal(size=(5, 5))
+    A, b = A @ A.T, random.normal(size=5)
+
+    def at(x):
+        return _LookedAt(1e3 + x @ A @ x / 2 + b @ x, (A @ x + b)[None], x[None])
+
+    a, x = random.normal(size=(2, 5)) * 1e-6
+    off = at(x)._replace(value=at(x).value + 1e-6)  # rounding
+    assert off.measured_from(at(a)).value == pytest.approx(at(x).value, rel=1e-14)
+    far = at(x + 10)
+    assert far.measured_from(at(a)) is far
