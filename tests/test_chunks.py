@@ -648,3 +648,16 @@ def test_chunks_of_weight_zero_change_nothing(random, estimator):
     whole = estimator.fit(ChunkedRows.from_chunks([(X, y, e, ones)])).subspace_
     for parts in ([(X, y, e, 0 * ones), (X, y, e, ones)], [(X, y, e, ones), (X, y, e, 0 * ones)]):
         assert_same_removal(estimator.fit(ChunkedRows.from_chunks(parts)).subspace_, whole)
+
+
+def test_a_map_that_a_head_cannot_be_fitted_on_is_named(random, tmp_path, monkeypatch):
+    monkeypatch.setattr("isrlearn._chunks.LARGE_MAP", 0)
+    X, y, e = draw_chunkable(random)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    clf = ISRClassifier(ISRMean(1), LogisticRegression(solver="newton-cg"))
+    with pytest.raises(ValueError, match=r"X is a large memory map; np.array\(X\) has all rows"):
+        clf.fit(mapped, y, environments=e)
+    clf.fit(np.array(mapped), y, environments=e)
+    with pytest.raises(ValueError, match=r"'lbfgs' does not.$"):
+        clf.fit(ChunkedRows.from_arrays(X, y, environments=e))

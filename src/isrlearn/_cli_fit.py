@@ -23,6 +23,7 @@ from isrlearn._cli_support import (
     watching,
 )
 
+SLOWEST_SHOWN = 1e4  # rows per second
 LARGE = 2**30  # bytes of a file that is read in chunks if nothing else is said
 
 
@@ -185,17 +186,19 @@ def _parts(
 def _rows_watched(console: Console) -> Iterator[Callable[[str, int, int | None], None]]:
     """Yield a function of (what, done, all) that shows pass, rate and time left."""
     with watching(console) as watch:
-        title, n_pass, last, begin = "", 0, 0, time.monotonic()
+        title, n_pass, last, first, begin = "", 0, 0, 0, 0.0
 
         def show(what: str, done: int, total: int | None) -> None:
-            nonlocal title, n_pass, last, begin
+            nonlocal title, n_pass, last, first, begin
             if what != title or done <= last:
                 n_pass = n_pass + 1 if what == title else 1
-                title, begin = what, time.monotonic()
+                title, first, begin = what, done, time.monotonic()
             last = done
-            rate = done / max(time.monotonic() - begin, 1e-3)
-            text = f"{what} {n_pass}: {rate / 1e6:.2f} million rows/s" if rate > 1e4 else what
-            watch(text if total is None or total > done else what, done, total or done)
+            rate = (done - first) / max(time.monotonic() - begin, 1e-3)
+            # Of a cluster tasks are counted, not rows: there are too few for a rate.
+            speed = f" ({rate / 1e6:.2f} million rows/s)" if rate > SLOWEST_SHOWN else ""
+            name = f"{what} {n_pass}" if n_pass > 1 else what
+            watch(f"{name}{speed}", done, total or done)
 
         yield show
 

@@ -134,13 +134,18 @@ def watching(console: Console) -> Iterator[Any]:
 
         def watch(text: str, done: int, total: int) -> None:
             nonlocal subject
-            name = text.partition(": ")[0] + str(total)
+            name = _without_rate(text).partition(": ")[0] + str(total)
             if name != subject:
                 subject = name
                 bar.reset(task, total=total)
             bar.update(task, completed=done, total=total, description=text)
 
         yield watch
+
+
+def _without_rate(text: str) -> str:
+    """Return what is done, without how fast it is, which is in brackets."""
+    return text.partition(" (")[0]
 
 
 def _tenths() -> Any:
@@ -151,9 +156,10 @@ def _tenths() -> Any:
     def watch(text: str, done: int, total: int) -> None:
         nonlocal last
         fifth = 5 * done // max(total, 1)
-        now = (text.partition(",")[0] + text.partition(": ")[2], fifth)
+        plain = _without_rate(text)
+        now = (plain.partition(",")[0] + plain.partition(": ")[2], fifth)
         if now != last:
-            line = f"{text} ({done} of {total})"
+            line = f"{text}: {done} of {total}"
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         last = now
 

@@ -143,7 +143,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         self._forget()
         chunks = as_chunks(X, y, environments, sample_weight)
         if chunks is not None:
-            return self._fit_chunks(chunks)
+            return self._fit_chunks(chunks, mapped=chunks is not X)
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.classes)
         weights, head = self._head_weights(rows), self._head_or_default()
@@ -159,11 +159,14 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             self._fit_head_from_sums(InMemory(rows), moments)
         return self
 
-    def _fit_chunks(self, rows: ChunkedRows) -> Self:
+    def _fit_chunks(self, rows: ChunkedRows, mapped: bool) -> Self:
         head = self._head_or_default()
         reason = why_not(head)
         if reason:
-            raise ValueError(f"head={head!r} cannot be fitted chunk by chunk: {reason}.")
+            way_out = (
+                " X is a large memory map; np.array(X) has all rows at once." if mapped else ""
+            )
+            raise ValueError(f"head={head!r} cannot be fitted chunk by chunk: {reason}.{way_out}")
         set_features(self, rows)
         isr = self._fresh_isr()
         if isr.reduced:
