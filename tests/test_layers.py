@@ -9,7 +9,17 @@ import isrlearn
 
 SOURCE = Path(isrlearn.__file__).parent
 LAYERS = [
-    ["exceptions", "_typing", "_warnings", "_files", "_numbers", "_plugins", "_workers", "_slices"],
+    [
+        "exceptions",
+        "_typing",
+        "_warnings",
+        "_files",
+        "_numbers",
+        "_plugins",
+        "_workers",
+        "_slices",
+        "_threads",
+    ],
     ["_iterators"],
     ["_labels", "_blocks", "_device", "_columns"],
     ["_validation"],

@@ -620,10 +620,16 @@ def test_a_short_sample_is_a_start_and_not_the_end(random, monkeypatch):
     """A sample of a few rows per weight can be told apart without an error; all rows cannot."""
     monkeypatch.setattr(_sum_heads, "LEAST_SAMPLE", 1)
     monkeypatch.setattr(_sum_heads, "SAMPLE_ROWS", 3)
-    X, y, e = draw_chunkable(random, n_features=60, per_cell=3000)
-    rows = counted(X, y, e)
-    ISRClassifier(ISRMean(1)).fit(rows)
-    assert rows.n_passes <= 30
+    n_passes = {"short": 0, "solved": 0}
+    for _ in range(2):
+        X, y, e = draw_chunkable(random, n_features=60, per_cell=2000)
+        for name, steps in (("short", _sum_heads.SHORT_STEPS), ("solved", 200)):
+            rows = counted(X, y, e)
+            with monkeypatch.context() as patched:
+                patched.setattr(_sum_heads, "SHORT_STEPS", steps)
+                ISRClassifier(ISRMean(1)).fit(rows)
+            n_passes[name] += rows.n_passes
+    assert n_passes["short"] < n_passes["solved"]
 
 
 def test_near_points_differ_by_what_their_gradients_say(random):

@@ -137,7 +137,8 @@ class ChunkedRows(ABC):
             for start in starts[skip:]:
                 yield Chunk(*(part_of(column, start, start + step) for column in columns))
 
-        return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=True)
+        several = n_rows > step
+        return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=several)
 
     @staticmethod
     def from_chunks(

@@ -14,7 +14,7 @@ from isrlearn._frame import Frame
 from isrlearn._labels import UNKNOWN
 from isrlearn._parts import N_PARTS, rows_where, turns
 from isrlearn._resampling import Units, add_up_units
-from isrlearn._slopes import Slope, cache_blocks, slope_of
+from isrlearn._slopes import Slope, slope_by_block
 from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
@@ -216,10 +216,7 @@ class AddSlopes:
     def __call__(self, rows: Rows) -> Slope:
         """Return the slope of a chunk."""
         labels = self.factors.labels_of(rows)
-        total = Slope.zero(self.coef, self.bias)
-        for own in cache_blocks(rows.X):
-            total += slope_of(rows.X[own], *labels[own], self.coef, self.bias)
-        return total
+        return slope_by_block(rows.X, labels.__getitem__, self.coef, self.bias)
 
 
 @dataclass(frozen=True, eq=False)

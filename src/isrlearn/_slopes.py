@@ -4,17 +4,20 @@ Two classes have one vector of weights and the logistic loss; k > 2 have k vecto
 as in scikit-learn.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
 from isrlearn._blocks import in_stacks, whole_stacks
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
-BLOCK_BYTES: Final = 2**22  # read from memory once: scores and slope are both taken of a block
+BLOCK_BYTES: Final = 2**23  # read from memory once: scores and slope are both taken of a block
+FEW_VECTORS: Final = 2
 MOST_ROWS: Final = 2**13  # more scores are memory that the system fills with zeros for each block
+
+LabelsOf = Callable[[slice], tuple[IntArray, Float64Array | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +37,6 @@ class Slope:
     loss: float
     coef: Float64Array
     bias: Float64Array
-
-    @classmethod
-    def zero(cls, coef: Float64Array, bias: Float64Array) -> Self:
-        """Return the slope of no row, for weights (m, d) and bias (m,)."""
-        return cls(0.0, np.zeros_like(coef), np.zeros_like(bias))
 
     def __add__(self, other: "Slope") -> "Slope":
         """Return the slope of the rows of both."""
@@ -75,44 +73,64 @@ def slope_of(
     >>> slope_of(X, y, None, np.zeros((1, 1)), np.zeros(1)).coef
     array([[-1.]])
     """
-    total = Slope.zero(coef, bias)
-    columns = _in_precision_of(X, coef)
-    for own in cache_blocks(X):
-        stacks = in_stacks(X[own])
-        scores = _sum_of_halves((stacks @ columns).reshape(-1, columns.shape[1]), bias)
-        losses, errors = _losses(scores, codes[own])
-        if weights is not None:
-            losses *= weights[own]
-            errors *= weights[own, None]
-        turned = errors.astype(X.dtype).reshape(*stacks.shape[:2], -1).swapaxes(1, 2)
-        by_coef = (turned @ stacks).sum(axis=0, dtype=np.float64)
-        total += Slope(float(losses.sum()), by_coef, errors.sum(axis=0))
-    return total
+    return slope_by_block(
+        X, lambda own: (codes[own], None if weights is None else weights[own]), coef, bias
+    )
 
 
-def cache_blocks(X: FloatArray) -> Iterator[slice]:
-    """Yield blocks of rows that stay in a cache, as what is made of them does.
+def slope_by_block(
+    X: FloatArray, labels_of: LabelsOf, coef: Float64Array, bias: Float64Array
+) -> Slope:
+    """Return the slope of the loss of rows whose labels are looked up block by block.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        Rows.
+    X, coef, bias
+        As in `slope_of`.
+    labels_of : callable
+        Returns codes and weights of a slice of the rows.
     """
+    loss, by_coef, by_bias = 0.0, np.zeros_like(coef), np.zeros_like(bias)
+    halves = _in_precision_of(X, coef)
+    for own in _cache_blocks(X):
+        stacks, (codes, weights) = in_stacks(X[own]), labels_of(own)
+        scores = _sum_of_halves(_products(stacks, halves), bias)
+        losses, errors = _losses(scores, codes)
+        if weights is not None:
+            losses *= weights
+            errors *= weights[:, None]
+        turned = errors.astype(X.dtype).reshape(*stacks.shape[:2], -1).swapaxes(1, 2)
+        loss += float(losses.sum())
+        by_coef += (turned @ stacks).sum(axis=0, dtype=np.float64)
+        by_bias += errors.sum(axis=0)
+    return Slope(loss, by_coef, by_bias)
+
+
+def _cache_blocks(X: FloatArray) -> Iterator[slice]:
+    """Yield blocks of rows that stay in a cache, as what is made of them does."""
     rows = whole_stacks(min(MOST_ROWS, BLOCK_BYTES // (X.itemsize * X.shape[1])))
     for start in range(0, len(X), rows):
         yield slice(start, start + rows)
 
 
 def _in_precision_of(X: FloatArray, coef: Float64Array) -> FloatArray:
-    """Return weights as columns, (d, m), or (d, 2 m): what single precision holds, and the rest.
+    """Return weights, (m, d), or (2 m, d): what single precision holds, and the rest.
 
     Rounded weights would be off in the same direction for every row. Near its end, a descent would
     go up and down these steps instead of the slope.
     """
     if X.dtype == np.float64:
-        return coef.T
-    held = coef.T.astype(X.dtype)
-    return np.hstack([held, (coef.T - held).astype(X.dtype)])
+        return coef
+    held = coef.astype(X.dtype)
+    return np.vstack([held, (coef - held).astype(X.dtype)])
+
+
+def _products(stacks: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return products of rows, in stacks, with vectors, (n, len(vectors))."""
+    if len(stacks) > 1 or len(vectors) > FEW_VECTORS:
+        return np.asarray(stacks @ vectors.T).reshape(-1, len(vectors))
+    # Many features: two passes over a block that is in a cache are faster than a thin product.
+    return np.stack([stacks[0] @ vector for vector in vectors], axis=1)
 
 
 def _sum_of_halves(products: FloatArray, bias: Float64Array) -> Float64Array:

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from isrlearn._coordinates import HeadCoordinates
 from isrlearn._slopes import Slope
+from isrlearn._threads import one_thread_in_scipy
 from isrlearn._typing import Float64Array, FloatArray
 
 MOST_TRIALS: Final = 50  # along a step, as in scikit-learn
@@ -138,8 +139,10 @@ def solve(
         "gtol": 0.0,
         "ftol": 0.0,  # gradients say when it is enough
     }
+    how = {"jac": True, "method": "L-BFGS-B", "callback": accept, "options": options}
     try:
-        minimize(objective, origin, jac=True, method="L-BFGS-B", callback=accept, options=options)
+        with one_thread_in_scipy():
+            minimize(objective, origin, **how)
     except _SolvedError:
         accept(None)
     return accepted.solution(n_iter)
