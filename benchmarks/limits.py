@@ -1,6 +1,6 @@
 """How near the limits of the hardware the fits are: ratios, measured side by side in one run.
 
-    python benchmarks/limits.py                # all lines: 12 GB of disk, a quarter of an hour
+    python benchmarks/limits.py                # all lines: 16 GB of disk, 20 minutes
     python benchmarks/limits.py subspace head  # some of them
     python benchmarks/limits.py --rows 40000   # smaller, where memory is short
 
@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -193,17 +194,24 @@ NAMES = ("features", "labels", "environments")
 def in_a_process(what: str, path: Path, *, above_import: bool = True) -> tuple[float, float]:
     """Fit in a process of its own; return seconds and MB of memory, seen from outside."""
     command = [sys.executable, str(HERE), "--fit", what, "--folder", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    peak = 0
-    while process.poll() is None:
-        try:
-            peak = max(peak, resident(process.pid))
-        except (FileNotFoundError, ValueError, IndexError):
-            break
-        time.sleep(0.005)
-    printed = process.communicate()[0].split()
-    bare, seconds = int(printed[0]), float(printed[1])
-    return seconds, (peak - bare * above_import) / 1e6
+    printed, peak = watched(command)
+    bare, seconds = printed.split()
+    return float(seconds), (peak - int(bare) * above_import) / 1e6
+
+
+def watched(command: list[str]) -> tuple[str, int]:
+    """Run a command; return what it printed and its resident memory at the peak."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+        peak = 0
+        while process.poll() is None:
+            with suppress(FileNotFoundError, ValueError, IndexError):  # it has ended
+                peak = max(peak, resident(process.pid))
+            time.sleep(0.005)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+        output.seek(0)
+        return output.read(), peak
 
 
 def fit_here(what: str, path: Path) -> None:
@@ -234,6 +242,14 @@ def large(folder: Path) -> None:
         1,
         f"{above:.0f} MB, {seconds:.0f} s",
     )
+    file = folder / "wide.npz"
+    np.savez(file, **{n: np.load(path / f"{n}.npy", mmap_mode="r") for n in NAMES})
+    begin = time.perf_counter()
+    command = [sys.executable, "-m", "isrlearn", "fit", str(file), "--out"]
+    peak = watched([*command, str(folder / "model.safetensors"), "--force"])[1] / 1e6
+    file.unlink()
+    seconds = time.perf_counter() - begin
+    say("the same by isrlearn fit, MB / 2000", peak / 2000, 1, f"{peak:.0f} MB, {seconds:.0f} s")
     X, y, e = (np.load(path / f"{n}.npy", mmap_mode="r")[:400_000] for n in NAMES)
     chunked = ISRClassifier(ISRMean(1)).fit(ChunkedRows.from_arrays(X, y, environments=e))
     whole = ISRClassifier(ISRMean(1)).fit(np.array(X), np.array(y), environments=np.array(e))

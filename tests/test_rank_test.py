@@ -184,8 +184,8 @@ def test_means_show_no_more_than_their_contrasts(random, q):
     noise = np.array([contrasts @ random.normal(size=(2, q)) for _ in range(99)])
     means = np.concatenate([(strong + noise[0])[None], noise])
     removed = np.linalg.svd(means[0])[2][:2]
-    assert p_value(mean_scores(means, np.empty((0, q)))) == 0.01
-    assert p_value(mean_scores(means, removed)) > 0.01
+    assert p_value(mean_scores([means], np.empty((0, q)))) == 0.01
+    assert p_value(mean_scores([means], removed)) > 0.01
 
 
 def test_in_many_coordinates_the_next_direction_is_not_hidden_by_the_first(random):
@@ -195,7 +195,7 @@ def test_in_many_coordinates_the_next_direction_is_not_hidden_by_the_first(rando
         noise = random.normal(size=(200, 6, 60))
         means = noise.copy()
         means[0] += 60 * np.eye(6, 60) * (np.arange(6)[:, None] < 4)
-        p = p_value(mean_scores(means, np.linalg.svd(means[0])[2][:4]))
+        p = p_value(mean_scores([means], np.linalg.svd(means[0])[2][:4]))
         hidden += p > 0.9
         seen += p < 0.1
     assert hidden <= 8  # 2 are expected; nearly all without the count

@@ -253,13 +253,14 @@ def mapped(X: FloatArray, matrix: Float64Array) -> FloatArray:
     matrix : ndarray of shape (d, p)
         The matrix.
     """
-    if X.shape[1] > WIDE or X.dtype == np.float64:
-        return np.asarray(X @ matrix.astype(X.dtype))
-    result = np.empty((len(X), matrix.shape[1]))
-    rows = max(1, BLOCK_BYTES // (X.shape[1] * X.itemsize))
+    double = X.shape[1] <= WIDE or X.dtype == np.float64
+    dtype = np.dtype(np.float64) if double else X.dtype
+    matrix = matrix.astype(dtype)
+    result = np.empty((len(X), matrix.shape[1]), dtype)
+    rows = whole_stacks(BLOCK_BYTES // (X.shape[1] * X.itemsize))
     for start in range(0, len(X), rows):
         own = slice(start, start + rows)
-        np.matmul(X[own].astype(np.float64), matrix, out=result[own])
+        np.matmul(X[own].astype(dtype, copy=False), matrix, out=result[own])
     return result
 
 

@@ -63,7 +63,7 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
     Parameters
     ----------
     total : ndarray of shape (d, d)
-        The covariance to make white.
+        The covariance to make white; it is overwritten.
     rounding : ndarray of shape (d,)
         As in `noise_frame`.
     n_rows : float
@@ -71,7 +71,7 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
     n_cells : int
         How many covariances are to be compared in the leading coordinates.
     """
-    values, vectors, scale = principal_axes(total, rounding)
+    values, vectors, scale = principal_axes(total, rounding, overwrite=True)
     most = _most_coordinates(n_rows, n_cells)
     root = np.sqrt(values + ridge(values, most))
     forward = vectors / scale[:, None]
@@ -82,7 +82,7 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
 
 
 def principal_axes(
-    covariance: Float64Array, rounding: Float64Array
+    covariance: Float64Array, rounding: Float64Array, *, overwrite: bool = False
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return eigenvalues (q,), eigenvectors (d, q) and scales (d,) of a covariance.
 
@@ -95,9 +95,11 @@ def principal_axes(
         The covariance.
     rounding : ndarray of shape (d,)
         Rounding error of each feature.
+    overwrite : bool, default=False
+        Whether the covariance may be lost.
     """
     scale, constant = feature_scales(np.diag(covariance), rounding)
-    correlation = covariance / scale
+    correlation = np.divide(covariance, scale, out=covariance if overwrite else None)
     correlation /= scale[:, None]
     correlation[constant] = correlation[:, constant] = 0.0
     values, vectors = eigh(correlation, overwrite_a=True, driver="evd")

@@ -5,7 +5,7 @@ Means and covariances are tested apart, because in their sum the noise of one dr
 the more extreme of the two decides: the one that fewer permutations reach.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -147,8 +147,8 @@ class _Test(NamedTuple):
 class _Tests(NamedTuple):
     """The data, first, and its nulls, in the coordinates of each test."""
 
-    means: Float64Array
-    """(1 + B, m, q), white for the total covariance: permutation leaves it as it is."""
+    means: tuple[Float64Array, Float64Array]
+    """(1, m, q) and (B, m, q), white for the total covariance: permutation leaves it as it is."""
     covariances: Float64Array
     """(1 + B, E, p, p), white for the noise within cells."""
     whiten: Float64Array
@@ -163,9 +163,9 @@ class _Tests(NamedTuple):
         leading = observed.means[:, : frame.n_leading]
         values, vectors = eigh(np.eye(frame.n_leading) - leading.T @ leading / n_rows)
         whiten = (vectors / np.sqrt(np.maximum(values, LEAST_NOISE))) @ vectors.T
-        means = np.concatenate([observed.means[None], null.means])
-        covariances = np.concatenate([observed.covariances[None], null.covariances])
-        return cls(means, whiten @ covariances @ whiten, whiten, orders)
+        both = observed.covariances[None], null.covariances
+        covariances = np.concatenate([whiten @ part @ whiten for part in both])
+        return cls((observed.means[None], null.means), covariances, whiten, orders)
 
     def of_rest(self, removed: Float64Array, otherwise: Float64Array, alpha: float) -> _Test:
         """Test what is left after some directions, rows (r, q) in the frame, are removed.
@@ -205,7 +205,7 @@ class _Tests(NamedTuple):
         return _Test(_more_extreme(scores), p_mean, p_covariance, shared)
 
 
-def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
+def mean_scores(means: Sequence[Float64Array], removed: Float64Array) -> Float64Array:
     """Return the standardised statistic of the means, (1 + B,).
 
     It is the larger of two: the leading eigenvalue of the scatter that is left, which is strong
@@ -213,25 +213,27 @@ def mean_scores(means: Float64Array, removed: Float64Array) -> Float64Array:
 
     Parameters
     ----------
-    means : ndarray of shape (1 + B, m, q)
-        The data, then the nulls.
+    means : sequence of ndarray of shape (..., m, q)
+        Together 1 + B: the data, then the nulls.
     removed : ndarray of shape (r, q)
         Directions, independent rows.
     """
     basis = np.linalg.qr(removed.T)[0]
-    inside, n_cells = means @ basis, means.shape[1]
-    if n_cells <= means.shape[2]:  # products of cells: the coordinates are gone at once
-        all_of_it = _gram(means)
+    n_cells, q = means[0].shape[1:]
+    inside = np.concatenate([part @ basis for part in means])
+    all_of_it = np.concatenate([_gram(part) for part in means])
+    if n_cells <= q:  # products of cells: the coordinates are gone at once
         scatter = all_of_it - _gram(inside)
-        used_up = _used_up_contrasts(inside[0], all_of_it, scatter, means.shape[2])
+        used_up = _used_up_contrasts(inside[0], all_of_it, scatter, q)
         scatter = used_up @ scatter @ used_up
     else:
-        rest = means - inside @ basis.T
-        used_up = _used_up_contrasts(inside[0], _gram(means), _gram(rest), means.shape[2])
+        rest = np.concatenate(means) - inside @ basis.T
+        used_up = _used_up_contrasts(inside[0], all_of_it, _gram(rest), q)
         scatter = _gram(np.swapaxes(used_up @ rest, 1, 2))
     leading = np.linalg.eigvalsh(scatter)[:, -1]
     trace = np.trace(scatter, axis1=1, axis2=2).copy()
-    nothing_left = trace <= EQUAL**2 * np.sum(means**2, axis=(1, 2))  # but rounding errors
+    squares = np.trace(all_of_it, axis1=1, axis2=2)
+    nothing_left = trace <= EQUAL**2 * squares  # but rounding errors
     leading[nothing_left] = trace[nothing_left] = 0.0
     # The cube root of a sum of squares is nearly normal (Wilson and Hilferty).
     return np.asarray(standardise(np.cbrt(np.stack([leading, trace], axis=1))).max(axis=1))

@@ -1,6 +1,7 @@
 """The null of the rank tests from parts of the cells, without rows."""
 
 from dataclasses import replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from isrlearn.moments import CellMoments
 
 LEAST_PARTS: Final = 4
 ENOUGH_PARTS: Final = 8
-MOST_ENTRIES: Final = 2**20  # of the deviations that are drawn at a time
+MOST_ENTRIES: Final = 2**18  # of the deviations that are drawn at a time
 
 
 class Units(NamedTuple):
@@ -64,12 +65,16 @@ def resampled(
     """
     deviations, owners = _deviations(units, cells, frame)
     step = max(1, MOST_ENTRIES // (len(cells.means) * deviations.shape[1]))
-    parts = []
-    for start in range(0, n_draws, step):
-        sums = _drawn(min(step, n_draws - start), deviations, owners, cells, random)
-        parts.append(_evidence_of(sums, cond, frame))
-    means, covariances = zip(*parts, strict=True)
-    return Evidence(np.concatenate(means), np.concatenate(covariances))
+    sizes = [min(step, n_draws - start) for start in range(0, n_draws, step)]
+    drawn = (_drawn(size, deviations, owners, cells, random) for size in sizes)
+    parts = (_evidence_of(sums, cond, frame) for sums in drawn)
+    first = next(parts)
+    # Written to where they stay: joined at the end they would be there twice.
+    found = Evidence(*(np.empty((n_draws, *array.shape[1:])) for array in first))
+    for number, part in enumerate(chain([first], parts)):
+        own = slice(number * step, number * step + len(part.means))
+        found.means[own], found.covariances[own] = part
+    return found
 
 
 def _drawn(
