@@ -223,6 +223,22 @@ def test_persisted_blocks_with_rows_of_no_weight_and_labels_of_their_own(
         np.testing.assert_array_equal(moments.classes, ["a very long name", "finch"])
 
 
+def test_blocks_may_be_empty(client, rows):
+    X, y, e = rows
+    lengths = (450, 0, len(X) - 450)
+    lazy = da.from_array(X, chunks=(450, 6)).rechunk(((*lengths,), (6,)))
+    for x in (lazy, client.persist(lazy)):
+        found = DaskRows.from_arrays(x, y, environments=e, client=client)
+        assert relative(ISRMean(1).fit(found).moments_.means, moments_here(X, y, e)) < 1e-10
+    nothing = DaskRows.from_arrays(lazy[:0], y[:0], environments=e[:0], client=client)
+    with pytest.raises(ValueError, match="there are no rows"):
+        ISRMean(1).fit(nothing)
+
+
+def moments_here(X, y, e):
+    return ISRMean(1).fit(X, y, environments=e).moments_.means
+
+
 def test_what_is_wrong_on_a_worker_is_said_here(client, rows):
     X, y, e = rows
     X = X.copy()

@@ -164,6 +164,45 @@ def test_an_iterable_of_chunks_goes_on_too(random, tmp_path, save_each):
     assert_bit_equal(results_of(ISRCov(1).fit(Resumed(rows, tmp_path))), expected)
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_an_iterator_is_gone_through_once_where_it_goes_on(random, tmp_path, save_each, once):
+    source, n_made = draw_source(random), 0
+    expected = results_of(ISRCov(1).fit(source.rows()))
+
+    def parts(stop=None):
+        nonlocal n_made
+        for number, part in enumerate(source.parts):
+            if number == stop:
+                raise KeyboardInterrupt
+            n_made += 1
+            yield part
+
+    def rows(**how):
+        return ChunkedRows.from_chunks(parts(**how) if once else lambda: parts(**how))
+
+    torn = rows(stop=int(random.integers(2, len(source.parts))))
+    with pytest.raises(KeyboardInterrupt):
+        ISRCov(1).fit(Resumed(torn, tmp_path))
+    again, n_made = rows(), 0
+    assert_bit_equal(results_of(ISRCov(1).fit(Resumed(again, tmp_path))), expected)
+    assert n_made <= len(source.parts) + (0 if once else 1)
+
+
+def test_rows_of_few_values_that_are_cut_in_another_way_are_not_counted_twice(
+    random, tmp_path, save_each
+):
+    for number in range(20):
+        X = random.integers(0, 2, (600, 3)).astype(float)
+        y, e = random.integers(0, 2, (2, 600))
+        cuts = [np.split(np.arange(600), at) for at in ([150, 250], [100, 200, 300])]
+        one, other = (Source([(X[i], y[i], e[i]) for i in cut]) for cut in cuts)
+        one.n_left = 2
+        with pytest.raises(KeyboardInterrupt):
+            ISRMean(1).fit(Resumed(one.rows(), tmp_path / str(number)))
+        found = ISRMean(1).fit(Resumed(other.rows(), tmp_path / str(number)))
+        assert found.moments_.counts.sum() == 600
+
+
 @pytest.mark.parametrize(
     ("kind", "at_the_end"),
     [

@@ -1,5 +1,7 @@
 """Heads that are fitted from sums over rows are those of scikit-learn."""
 
+import warnings
+
 import numpy as np
 import pytest
 from chunk_support import chunked, draw_chunkable, oblique_subspace
@@ -11,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from isrlearn import (
     ISR,
@@ -30,6 +32,7 @@ from isrlearn._passes import AddMoments, AddSlopes, GroupFactors
 from isrlearn._pooled import Pooled
 from isrlearn._slopes import slope_of
 from isrlearn._solver import Problem, _LookedAt, sample_curvature, solve
+from isrlearn._threads import one_thread_in_scipy
 from isrlearn._validation import check_rows
 
 EXACT = {"tol": 1e-8, "max_iter": 10_000}
@@ -644,3 +647,50 @@ def test_near_points_differ_by_what_their_gradients_say(random):
     assert off.measured_from(at(a)).value == pytest.approx(at(x).value, rel=1e-14)
     far = at(x + 10)
     assert far.measured_from(at(a)) is far
+
+
+@pytest.mark.parametrize("offset", [300, 1000, 1e4])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_far_from_zero_end_with_a_word(random, offset, n_classes):
+    """Single precision has few digits left there: no error, and it is said."""
+    X, y, e = draw_chunkable(random, n_classes=n_classes, per_cell=500)
+    rows = counted((X + offset).astype(np.float32), y, e)
+    head = LogisticRegression(max_iter=1000)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = ISRClassifier(ISRMean(1), head, group_weight=None).fit(rows)
+    assert not said or "Centre and scale" in str(said[-1].message)
+    centred = ISRClassifier(ISRMean(1), head, group_weight=None).fit(X, y, environments=e)
+    right = np.mean(found.predict((X + offset).astype(np.float32)) == y)
+    assert right > np.mean(centred.predict(X) == y) - 0.05
+
+
+def test_the_start_keeps_its_value(random):
+    """A trial that rounds to the start gets what was found there, not what the last trial got."""
+    problem = Problem(HeadCoordinates(Subspace.nothing(2), np.zeros(2)), 1, 0.0, 1.0)
+    seen = []
+
+    def steep(coef, bias):
+        seen.append(coef.copy())
+        rise = 0.0 if not coef.any() else 1.0  # every step is up
+        return _slopes.Slope(rise, np.full((1, 2), 1e-3), np.zeros(1))
+
+    found = solve(problem, steep, tol=1e-6, max_iter=5, curvature=np.eye(3))
+    assert not found.weight.any()
+    assert found.n_iter <= 1
+
+
+def test_a_target_that_cannot_be_reached_is_no_warning(random):
+    X, y, e = draw_chunkable(random, n_features=24, per_cell=100)
+    ISRClassifier(ISRMean(1), LogisticRegression(tol=0.0, max_iter=1000)).fit(counted(X, y, e))
+
+
+def test_threads_of_scipy_come_back_after_overlapping_solves():
+    controller = ThreadpoolController()
+    before = [found["num_threads"] for found in controller.info()]
+    one, two = one_thread_in_scipy(), one_thread_in_scipy()
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)
+    two.__exit__(None, None, None)
+    assert [found["num_threads"] for found in controller.info()] == before

@@ -21,11 +21,16 @@ from isrlearn._slices import dtype_of, part_of
 from isrlearn._validation import Rows, check_rows
 
 CHUNK_BYTES: Final = 2**25
+NO_ROWS: Final = "there are no rows: give at least one chunk."
 LARGE_MAP: Final = 2**27  # bytes of a memory map that is not read at once
 
 T = TypeVar("T", bound="Addable")
 Watch = Callable[[str, int, int | None], None]
 """Called with what is done, the rows done and the rows of all (None if that is not known)."""
+
+
+class NoRowsError(ValueError):
+    """All chunks are empty."""
 
 
 class Addable(Protocol):
@@ -157,7 +162,7 @@ class ChunkedRows(ABC):
         make = again(chunks)
         found = next(iter(make()), None)
         if found is None:
-            raise ValueError("there are no rows: give at least one chunk.")
+            raise NoRowsError(NO_ROWS)
         first = Chunk(*found)
         shape = np.shape(first.X)
         if len(shape) != 2:
@@ -217,7 +222,7 @@ class LocalChunks(ChunkedRows):
         function: Callable[[Rows], T],
         *,
         begun: Begun | None = None,
-        save: Callable[[Begun], None] | None = None,
+        save: Callable[[Begun, Rows], None] | None = None,
     ) -> T:
         """Return the sum of what a function returns for each chunk of checked rows.
 
@@ -228,10 +233,10 @@ class LocalChunks(ChunkedRows):
         begun : Begun, default=None
             A sum over the first chunks, to go on with. It is not used if the chunks are others.
         save : callable, default=None
-            Called with the sum so far after each chunk.
+            Called with the sum so far, and the rows that were the last, after each chunk.
         """
-        done = begun if begun is not None and self._goes_on(begun, function) else None
-        for number, rows in self._rows(function, 0 if done is None else done.n_chunks):
+        done, chunks = self._go_on(begun, function)
+        for number, rows in chunks:
             with _naming(number):
                 part = function(rows)
             if done is None:
@@ -241,11 +246,11 @@ class LocalChunks(ChunkedRows):
                 running += part  # in place where the sum knows how
                 done = Begun(number, done.n_rows + len(rows.X), 0, running)
             if save is not None:
-                save(done._replace(mark=_mark(rows)))
+                save(done, rows)
             if self.watch is not None:
                 self.watch(_name(function), done.n_rows, self.n_rows)
         if done is None:
-            raise ValueError("there are no rows: give at least one chunk.")
+            raise NoRowsError(NO_ROWS)
         total: T = done.running
         return total
 
@@ -261,10 +266,17 @@ class LocalChunks(ChunkedRows):
             if len(rows.X):  # not all weights are zero
                 yield number, rows
 
-    def _goes_on(self, begun: Begun, function: Any) -> bool:
-        """Whether the last chunk of a sum is still the same."""
-        last = next(self._rows(function, begun.n_chunks - 1), None)
-        return last is not None and last[0] == begun.n_chunks and _mark(last[1]) == begun.mark
+    def _go_on(
+        self, begun: Begun | None, function: Any
+    ) -> tuple[Begun | None, Iterator[tuple[int, Rows]]]:
+        """Return a sum to go on with, if its last chunk is still the same, and what is left."""
+        if begun is None:
+            return None, self._rows(function, 0)
+        chunks = self._rows(function, begun.n_chunks - 1)
+        number, rows = next(chunks, (0, None))
+        if rows is not None and number == begun.n_chunks and mark_of(rows) == begun.mark:
+            return begun, chunks
+        return None, self._rows(function, 0)
 
     def _checked(self, chunk: Chunk | Rows, number: int) -> Rows:
         rows = chunk if isinstance(chunk, Rows) else checked(chunk, number)
@@ -355,10 +367,21 @@ def _naming(number: int) -> Iterator[None]:
         raise kind(f"chunk {number}: {error}") from error
 
 
-def _mark(rows: Rows) -> int:
-    """Return a number that other rows hardly have."""
-    ends = np.concatenate([np.asarray(to_host(rows.X[i : i + 1])) for i in (0, len(rows.X) - 1)])
-    return zlib.crc32(np.ascontiguousarray(ends).tobytes(), len(rows.X))
+def mark_of(rows: Rows) -> int:
+    """Return a number that other rows hardly have.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows of a chunk.
+    """
+    columns = to_host(rows.X), rows.class_codes, rows.environment_codes, rows.sample_weight
+    found = len(rows.X)
+    for column in columns:
+        if column is not None:
+            content: Any = np.ascontiguousarray(column).reshape(-1).view(np.uint8)
+            found = zlib.crc32(content, found)
+    return found
 
 
 def _name(function: Any) -> str:

@@ -17,7 +17,7 @@ from isrlearn.moments import CellMoments
 
 LEAST_PARTS: Final = 4
 ENOUGH_PARTS: Final = 8
-MOST_ENTRIES: Final = 2**18  # of the deviations that are drawn at a time
+MOST_ENTRIES: Final = 2**20  # of the deviations that are drawn at a time
 
 
 class Units(NamedTuple):

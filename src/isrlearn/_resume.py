@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._chunks import Begun, ChunkedRows, LocalChunks, T
+from isrlearn._chunks import Begun, ChunkedRows, LocalChunks, T, mark_of
 from isrlearn._files import write_whole
 from isrlearn._passes import AllMoments, Sample, UnitSums
 from isrlearn._slopes import Slope
@@ -48,13 +48,13 @@ class Resumed(ChunkedRows):
     Examples
     --------
     >>> import tempfile
-    >>> from isrlearn import ChunkedRows, ISRClassifier
+    >>> from isrlearn import ChunkedRows, ISRClassifier, ISRMean
     >>> from isrlearn.datasets import load_penguins
     >>> from isrlearn.io import Resumed
     >>> rows = ChunkedRows.from_chunks([load_penguins()])
     >>> folder = tempfile.mkdtemp()
-    >>> first = ISRClassifier().fit(Resumed(rows, folder))
-    >>> again = ISRClassifier().fit(Resumed(rows, folder))  # reads no row
+    >>> first = ISRClassifier(ISRMean(1)).fit(Resumed(rows, folder))
+    >>> again = ISRClassifier(ISRMean(1)).fit(Resumed(rows, folder))  # reads no row
     >>> bool((first.coef_ == again.coef_).all())
     True
     """
@@ -87,10 +87,10 @@ class Resumed(ChunkedRows):
     def _from_part(self, rows: LocalChunks, function: Callable[[Rows], T], part: Path) -> T:
         saved = time.monotonic()
 
-        def save(begun: Begun) -> None:
+        def save(begun: Begun, last: Rows) -> None:
             nonlocal saved
             if time.monotonic() - saved > SAVE_EVERY and type(begun.running).__name__ in RESULTS:
-                _save(part, begun)
+                _save(part, begun._replace(mark=mark_of(last)))
                 saved = time.monotonic()
 
         return rows.total(function, begun=_load(part), save=save)

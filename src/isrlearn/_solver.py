@@ -19,7 +19,9 @@ from isrlearn._typing import Float64Array, FloatArray
 
 MOST_TRIALS: Final = 50  # along a step, as in scikit-learn
 FEW_TRIALS: Final = 8  # where the curvature is known, and each is a pass over a file
+MOST_IDLE: Final = 20  # points over chunks that are not flatter, where values hardly differ
 NEAR: Final = 1e-7  # of a value: steps that gain less are measured by gradients
+ROUNDED: Final = 1e-6  # of a curvature
 LEAST_CURVATURE: Final = 1e-3  # of a loss, at most 1/4: where a sample is sure of all its labels
 
 SlopeAt = Callable[[Float64Array, Float64Array], Slope]
@@ -110,24 +112,31 @@ def solve(
     begin = np.zeros(problem.shape) if start is None else start
     root = None if curvature is None else _root(curvature, problem.fit_intercept)
     looked = _LookedAt(*problem.value_and_gradient(slope_at, begin), begin)
-    accepted, n_iter = looked, 0
+    first = accepted = flattest = looked
+    n_iter = n_idle = 0
     if looked.steepest <= tol:
         return looked.solution(0)
     # The first step of L-BFGS is one unit long. Where the curvature is known the right length is
     # that of the gradient: make it the unit, and values from the start in its square.
     unit = 1.0 if root is None else float(np.linalg.norm(_to_steps(looked.gradient, root)))
-    first = looked.value
     origin = _from_point(begin, root).ravel() / unit
 
     def objective(flat: Float64Array) -> tuple[float, Float64Array]:
-        nonlocal looked
-        if not np.array_equal(flat, origin):
+        nonlocal looked, flattest, n_idle
+        if np.array_equal(flat, origin):
+            looked = first
+        else:
             point = _to_point(unit * flat.reshape(problem.shape), root)
             looked = _LookedAt(*problem.value_and_gradient(slope_at, point), point)
             looked = looked.measured_from(accepted)
-        if looked.steepest <= tol:  # whatever its value is
-            raise _SolvedError
-        return (looked.value - first) / unit**2, _to_steps(looked.gradient, root).ravel() / unit
+            flatter = looked.steepest < flattest.steepest
+            flattest = looked if flatter else flattest
+            n_idle = n_idle + 1 if looked.is_near(accepted) and not flatter else 0
+        if flattest.steepest <= tol or (root is not None and n_idle >= MOST_IDLE):
+            raise _EndError
+        return (looked.value - first.value) / unit**2, _to_steps(
+            looked.gradient, root
+        ).ravel() / unit
 
     def accept(intermediate_result: Any) -> None:
         nonlocal accepted, n_iter
@@ -143,13 +152,13 @@ def solve(
     try:
         with one_thread_in_scipy():
             minimize(objective, origin, **how)
-    except _SolvedError:
-        accept(None)
+    except _EndError:
+        accepted, n_iter = flattest, n_iter + 1
     return accepted.solution(n_iter)
 
 
-class _SolvedError(Exception):
-    """The gradient is small enough."""
+class _EndError(Exception):
+    """The gradient is small enough, whatever the value is; or it does not get smaller."""
 
 
 class _LookedAt(NamedTuple):
@@ -161,8 +170,12 @@ class _LookedAt(NamedTuple):
     point: Float64Array
     """(m, q + 1)"""
 
+    def is_near(self, other: "_LookedAt") -> bool:
+        """Whether two values are so close that rounding may be the difference."""
+        return abs(self.value - other.value) <= NEAR * abs(other.value)
+
     def measured_from(self, other: "_LookedAt") -> "_LookedAt":
-        r"""Return the same with a value that follows from the gradients, if the points are near.
+        r"""Return the same with a value that follows from the gradients, if the values are near.
 
         Sums of float32 products have values that are off by more than the last steps gain, and a
         search for one that is less would not end. Gradients are not off by as much as they change:
@@ -173,7 +186,7 @@ class _LookedAt(NamedTuple):
         other : _LookedAt
             The point a.
         """
-        if abs(self.value - other.value) > NEAR * abs(other.value):
+        if not self.is_near(other):
             return self
         gain = float(np.sum((self.gradient + other.gradient) * (self.point - other.point)) / 2)
         return self._replace(value=other.value + gain)
@@ -224,7 +237,12 @@ def _root(curvature: Float64Array, fit_intercept: bool) -> Float64Array:
         curvature = curvature.copy()
         curvature[-1] = curvature[:, -1] = 0.0
         curvature[-1, -1] = 1.0
-    return np.asarray(cho_factor(curvature, lower=True)[0])
+    added = np.zeros(len(curvature))
+    while True:  # sums of a sample in single precision may be a little off
+        try:
+            return np.asarray(cho_factor(curvature + np.diag(added), lower=True)[0])
+        except np.linalg.LinAlgError:
+            added = np.maximum(10 * added, ROUNDED * np.diag(curvature))
 
 
 def _to_point(steps: Float64Array, root: Float64Array | None) -> Float64Array:

@@ -29,6 +29,7 @@ SAMPLE_BYTES: Final = 2**28
 SAMPLE_SOLVED: Final = 1e-4
 SAMPLE_STEPS: Final = 200
 FAR_FROM_SOLVED: Final = 10.0
+LEAST_WORTH_A_WORD: Final = 1e-5  # of a gradient: predictions do not change
 SHORT: Final = 20  # rows of each weight below which a sample is not solved: it would be overfitted
 SHORT_STEPS: Final = 2
 
@@ -200,19 +201,19 @@ def _near(problem: Problem, removed: Removed) -> dict[str, Float64Array]:
 def _sample(problem: Problem, removed: Removed) -> Sample:
     wanted = max(LEAST_SAMPLE, SAMPLE_ROWS * problem.shape[1])
     wanted = min(wanted, SAMPLE_BYTES // (8 * removed.rows.n_features))
-    every = max(1, removed.pooled.n_rows // max(wanted, 2 * problem.shape[1]))
+    every = max(1, -(-removed.pooled.n_rows // max(wanted, 2 * problem.shape[1])))
     return removed.rows.total(TakeSample(removed.factors, every))
 
 
 def _warn_of_no_end(head: Any, found: Solution, tol: float) -> None:
     reached = f"the gradient is {found.steepest:.1e}, wanted {tol:.1e}"
-    if found.steepest > tol and found.n_iter >= head.max_iter:
+    if not found.steepest <= tol and found.n_iter >= head.max_iter:
         warn_user(
             f"the head is not solved after max_iter={head.max_iter} iterations: {reached}. Raise "
             "max_iter, or scale the features.",
             ConvergenceWarning,
         )
-    elif found.steepest > FAR_FROM_SOLVED * tol:
+    elif not found.steepest <= max(FAR_FROM_SOLVED * tol, LEAST_WORTH_A_WORD):
         warn_user(
             f"the head is solved as far as rounding allows: {reached}. Centre and scale the "
             "features, or give them in double precision.",

@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
+from operator import add
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._chunks import Chunk, ChunkedRows, LocalChunks, T, Watch, checked
+from isrlearn._chunks import (
+    NO_ROWS,
+    Chunk,
+    ChunkedRows,
+    LocalChunks,
+    NoRowsError,
+    T,
+    Watch,
+    checked,
+)
+from isrlearn._device import on_device
 from isrlearn._validation import Rows
 from isrlearn.distributed._files import parts_of_files
 from isrlearn.io._open import Prepare
@@ -98,7 +109,9 @@ class DaskRows(ChunkedRows):
         while len(level) > 1:
             groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
             level = [self.client.submit(_sum_up, *group, pure=False) for group in groups]
-        found: T = level[0].result()
+        found: T | None = level[0].result()
+        if found is None:
+            raise NoRowsError(NO_ROWS)
         return found
 
     @staticmethod
@@ -270,12 +283,18 @@ def _persisted_tasks(chunks: _ArrayChunks, blocks: list[list[Any]], client: Any)
 
 
 def _encoded(chunks: _ArrayChunks, *blocks: Any) -> list[Rows | Chunk]:
-    """Return checked rows without their features; a chunk as it is if some rows do not count."""
+    """Return checked rows without their features; chunks as they are where that cannot be.
+
+    These are empty chunks, chunks on a device, and those in which some rows do not count.
+    """
     found: list[Rows | Chunk] = []
     for number, chunk in enumerate(chunks(*blocks), 1):
-        rows = checked(chunk, number)
-        kept = len(rows.X) == len(chunk.X)
-        found.append(replace(rows, X=rows.X[:0].copy()) if kept else chunk._replace(X=None))
+        plain = len(chunk.X) == 0 or on_device(chunk.X)
+        rows = None if plain else checked(chunk, number)
+        if rows is None or len(rows.X) < len(chunk.X):
+            found.append(chunk._replace(X=None))
+        else:
+            found.append(replace(rows, X=rows.X[:0].copy()))
     return found
 
 
@@ -317,15 +336,17 @@ def _submit(client: Any, call: Any, parts: tuple[Any, ...]) -> Any:
 
 
 def _sum_of(function: Any, n_features: int, chunks: Any, *parts: Any) -> Any:
-    """Add up the chunks of a task, on a worker."""
-    return LocalChunks(lambda skip: chunks(*parts), n_features).total(function)
+    """Add up the chunks of a task, on a worker; None if all are empty."""
+    try:
+        return LocalChunks(lambda skip: chunks(*parts), n_features).total(function)
+    except NoRowsError:
+        return None
 
 
-def _sum_up(first: Any, *others: Any) -> Any:
+def _sum_up(*sums: Any) -> Any:
     """Add sums in their order, without a change to any: a task may be run again."""
-    for other in others:
-        first = first + other
-    return first
+    found = [part for part in sums if part is not None]
+    return reduce(add, found) if found else None
 
 
 def _named(*columns: Any) -> list[tuple[str, Any]]:
