@@ -17,7 +17,7 @@ import numpy as np
 from isrlearn._blocks import WIDE, block_rows
 from isrlearn._device import on_device, to_host
 from isrlearn._iterators import again, ahead
-from isrlearn._slices import dtype_of, part_of
+from isrlearn._slices import dtype_of, part_of, view_of
 from isrlearn._validation import Rows, check_rows
 
 CHUNK_BYTES: Final = 2**25
@@ -138,11 +138,13 @@ class ChunkedRows(ABC):
         step = chunk_rows(n_features, np.dtype(dtype_of(X)).itemsize)
         starts = range(0, n_rows, step)
 
+        several = n_rows > step
+        cut = part_of if several else view_of  # one chunk may stay where it is
+
         def chunks(skip: int) -> Iterator[Chunk]:
             for start in starts[skip:]:
-                yield Chunk(*(part_of(column, start, start + step) for column in columns))
+                yield Chunk(*(cut(column, start, start + step) for column in columns))
 
-        several = n_rows > step
         return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=several)
 
     @staticmethod
@@ -182,8 +184,7 @@ class LocalChunks(ChunkedRows):
     Parameters
     ----------
     chunks : callable
-        Returns an iterator over `Chunk`, without the first ones; or over `Rows`, which were checked
-        before.
+        Returns an iterator over `Chunk`, or checked `Rows`, without the first ones.
     n_features : int
         Number of features.
     n_rows : int, default=None

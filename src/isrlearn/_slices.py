@@ -8,15 +8,18 @@ import numpy as np
 
 def part_of(column: Any, start: int, stop: int) -> Any:
     """Return some rows of a column; of a memory map a copy, and the pages are given back."""
-    if column is None:
-        return None
-    if hasattr(column, "iloc"):
-        return column.iloc[start:stop]
     if not isinstance(column, np.memmap):
-        return column[start:stop]
+        return view_of(column, start, stop)
     part = np.array(column[start:stop])
     release(column)
     return part
+
+
+def view_of(column: Any, start: int, stop: int) -> Any:
+    """Return some rows of a column, where they are if that can be."""
+    if column is None:
+        return None
+    return column.iloc[start:stop] if hasattr(column, "iloc") else column[start:stop]
 
 
 def release(mapped: Any) -> None:
