@@ -14,6 +14,7 @@ from scipy.linalg import eigh
 from scipy.stats import rankdata
 
 from isrlearn._frame import FEW_COORDINATES, Frame
+from isrlearn._html import figure, table
 from isrlearn._nulls import Evidence
 from isrlearn._typing import Float64Array
 
@@ -41,6 +42,11 @@ class RankStep:
     block: int
     """Directions removed after this test; 0 ends the sequence."""
 
+    def figures(self) -> list[str]:
+        """Return the p-values, the level and the block as text, a dash where not tested."""
+        numbers = self.p_value, self.p_mean, self.p_covariance, self.level
+        return [*(figure(number, ".3g") for number in numbers), str(self.block)]
+
 
 @dataclass(frozen=True)
 class RankChoice:
@@ -55,6 +61,14 @@ class RankChoice:
     def p_values(self) -> Float64Array:
         """P-value of each step, (number of steps,)."""
         return np.array([step.p_value for step in self.steps])
+
+    def _repr_html_(self) -> str:
+        return table(
+            f"{self.rank} direction(s) differ, by {self.n_permutations} permutations",
+            ["p", "p of means", "p of covariances", "level", "removed after"],
+            [(step.n_removed, step.figures()) for step in self.steps],
+            corner="removed before",
+        )
 
 
 def choose_rank(

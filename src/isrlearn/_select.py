@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
+from isrlearn._html import figure, table
 from isrlearn._numbers import check_number
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
@@ -77,6 +78,19 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"Selection({in_words(self.setting)}; {self.rule}: {self.score:.3f})"
+
+    def _repr_html_(self) -> str:
+        means = self.scores.mean(axis=1)  # NaN, last in the order, where not allowed
+        order = np.argsort(-means, kind="stable").tolist()
+        rows = [
+            (in_words(self.settings[i]), [figure(means[i]), self.reasons.get(i, "")]) for i in order
+        ]
+        return table(
+            f"Chosen by {self.rule}: {in_words(self.setting)}, {self.score:.3f}",
+            ["score", "why not"] if self.reasons else ["score"],
+            rows if self.reasons else [(name, cells[:1]) for name, cells in rows],
+            corner="setting",
+        )
 
 
 def in_words(setting: Mapping[str, Any]) -> str:

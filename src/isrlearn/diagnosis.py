@@ -1,11 +1,11 @@
 """What a fit can be trusted for: a report in plain words, from what the fit has seen."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._html import bullets, table, tagged, titled
 from isrlearn._rank_test import RankChoice
 from isrlearn._typing import Float64Array, IntArray, LabelArray
 
@@ -127,20 +127,13 @@ class Diagnosis:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in self.facts()
-        )
-        findings = "".join(
-            f"<li>{'<strong>Warning.</strong> ' if f.is_warning else ''}{escape(f.text)} "
-            f"<em>{escape(f.advice)}</em></li>"
+        findings = bullets(
+            f"{tagged('strong', 'Warning.') if f.is_warning else ''} {tagged('span', f.text)} "
+            f"{tagged('em', f.advice)}"
             for f in self.findings
         )
-        return (
-            f"<div><p><strong>{escape(self.method)}: {escape(self.verdict)}</strong></p>"
-            f"<ul>{findings}</ul><table>{facts}</table>{self._table_html()}</div>"
-        )
+        facts = table("What was seen", [], [(n, [v]) for n, v in self.facts()], words=True)
+        return titled(f"{self.method}: {self.verdict}", findings, facts, self._table_html())
 
     def _most_removed(self, most: int = 5) -> str:
         shares = np.asarray(self.feature_shares_removed)
@@ -163,9 +156,9 @@ class Diagnosis:
         return ["least", "median", "most"], summary.astype(int).tolist()
 
     def _table_lines(self) -> list[str]:
-        heads, table = self._columns()
+        heads, rows_of_counts = self._columns()
         rows = [["", *heads]]
-        for label, counts in zip(self._class_names(), table, strict=True):
+        for label, counts in zip(self._class_names(), rows_of_counts, strict=True):
             rows.append([label, *map(str, counts)])
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         return [
@@ -176,17 +169,9 @@ class Diagnosis:
     def _table_html(self) -> str:
         if self.counts.size == 0:
             return ""
-        heads, table = self._columns()
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
-        body = "".join(
-            f'<tr><th scope="row">{escape(name)}</th>'
-            f"{''.join(f'<td>{n}</td>' for n in counts)}</tr>"
-            for name, counts in zip(self._class_names(), table, strict=True)
-        )
-        return (
-            f"<table><caption>{self._caption().capitalize()}</caption>"
-            f"<tr><th></th>{head}</tr>{body}</table>"
-        )
+        heads, counts = self._columns()
+        rows = list(zip(self._class_names(), counts, strict=True))
+        return table(self._caption().capitalize(), heads, rows)
 
     def _class_names(self) -> list[str]:
         return ["all rows"] if self._continuous else [str(c) for c in self.classes.tolist()]

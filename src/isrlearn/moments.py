@@ -14,6 +14,7 @@ import numpy as np
 
 from isrlearn._blocks import FEW_CELLS, cell_means, cell_sums
 from isrlearn._device import device_moments, float_type, on_device
+from isrlearn._html import table
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import Rows, check_rows, refuse_not_finite
 
@@ -278,6 +279,11 @@ class CellMoments:
             f"features={self.n_features}, smallest_cell={smallest})"
         )
 
+    def _repr_html_(self) -> str:
+        rows = list(zip(self.classes.tolist(), self.counts_table().tolist(), strict=True))
+        caption = f"Rows by class and environment, {self.n_features} features"
+        return table(caption, self.environments.tolist(), rows, corner="class")
+
     # --- inside
 
     @classmethod
@@ -372,8 +378,7 @@ class CellMoments:
             )
         if (self.scatters is None) != (other.scatters is None):
             raise ValueError(
-                "cannot add moments with and without scatters: build both with the same "
-                "second_order."
+                "cannot add moments with and without scatters: give both the same second_order."
             )
 
 
@@ -383,10 +388,8 @@ def _union(a: LabelArray, b: LabelArray) -> LabelArray:
         return a if len(b) == 0 else b
     kinds = {"number" if labels.dtype.kind in "biuf" else labels.dtype.kind for labels in (a, b)}
     if len(kinds) > 1:
-        raise TypeError(
-            f"cannot join labels {a[0].item()!r} and {b[0].item()!r}: use only strings or only "
-            "numbers."
-        )
+        labels = f"{a[0].item()!r} and {b[0].item()!r}"
+        raise TypeError(f"cannot join labels {labels}: use only strings or only numbers.")
     return np.union1d(a, b)
 
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.metrics import GroupScores
+from isrlearn.subspace import Subspace
 
-__all__ = ["plot_curve", "plot_group_accuracies", "plot_reliance"]
+__all__ = ["plot_curve", "plot_group_accuracies", "plot_reliance", "plot_spectrum"]
 
 _PALETTE = ("#3b6fb6", "#d98032", "#7a4fa3", "#2a8f5b", "#c8452e", "#4d4d4d")
 _MARKERS = ("o", "^", "s", "D", "v", "P")
@@ -121,3 +122,52 @@ def plot_curve(
         low, high = np.asarray(middle) - spread, np.asarray(middle) + spread
         ax.fill_between(x, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
     return ax
+
+
+def plot_spectrum(ax: Any, fitted: Any) -> Any:
+    """Plot the eigenvalues that the directions were found by, with the removed ones marked.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        Where to draw.
+    fitted : estimator or Subspace
+        A fitted transformer or predictor, or what it removes.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from isrlearn import ISRMean
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> isr = ISRMean(n_spurious=1).fit(X, y, environments=species)
+    >>> axes = plot_spectrum(Figure().subplots(), isr)
+    >>> axes.get_legend_handles_labels()[1]
+    ['removed (1)', 'kept (3)']
+    """
+    found = _subspace_of(fitted)
+    places, rank = np.arange(1, found.n_features + 1), found.rank
+    common = {"linestyle": "", "marker": "o", "color": _PALETTE[0]}
+    kept = found.n_features - rank
+    ax.plot(places[:rank], found.spectrum[:rank], label=f"removed ({rank})", **common)
+    ax.plot(places[rank:], found.spectrum[rank:], label=f"kept ({kept})", mfc="none", **common)
+    ax.axhline(0, color="0.4", linewidth=0.8, zorder=0)
+    ax.set(xlabel="direction, by size of its eigenvalue", ylabel="eigenvalue")
+    ax.legend(frameon=False)
+    return ax
+
+
+def _subspace_of(fitted: Any) -> Subspace:
+    if isinstance(fitted, Subspace):
+        return fitted
+    if not hasattr(type(fitted), "subspace_"):
+        raise TypeError(
+            f"fitted is a {type(fitted).__name__}: give a fitted ISR, ISRMean, ISRCov, "
+            "ISRClassifier or ISRRegressor, or a Subspace."
+        )
+    found: Subspace = fitted.subspace_
+    return found

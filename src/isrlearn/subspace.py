@@ -9,6 +9,7 @@ from scipy.linalg import qr, subspace_angles
 
 from isrlearn._blocks import WIDE
 from isrlearn._device import blocks, namespace, on_device, to_device
+from isrlearn._html import table
 from isrlearn._spectra import fix_signs
 from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import check_scale
@@ -275,6 +276,18 @@ class Subspace:
             f"scale={self.scale})"
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (i + 1, [f"{self.spectrum[i]:.4g}", _leading(direction)])
+            for i, direction in enumerate(self.directions)
+        ]
+        return table(
+            f"{self.rank} of {self.n_features} directions removed, {self.scale:g} of them left",
+            ["eigenvalue", "largest weights"],
+            rows,
+            corner="direction",
+        )
+
     def _point(self, centre: Any) -> Float64Array:
         if centre is None:
             return self.centre
@@ -323,6 +336,12 @@ def _without_on_device(
     result: FloatArray = xp.matmul(amounts, to_device(-directions, X))
     result += X  # so that this is the one array of the size of X
     return result
+
+
+def _leading(direction: Float64Array, most: int = 3) -> str:
+    """Return the largest weights of a direction with the places of their features."""
+    first = np.argsort(-np.abs(direction), kind="stable")[:most]
+    return ", ".join(f"x{j} {direction[j]:+.2f}" for j in first)
 
 
 def _read_only(array: Float64Array) -> Float64Array:

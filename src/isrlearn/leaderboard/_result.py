@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from isrlearn._files import write_whole
+from isrlearn._html import bullets, table, tagged, titled
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD
 from isrlearn.leaderboard._run import Failure, Outcome
+from isrlearn.leaderboard._scene import Scene
 
 NOT_DEFINED: Final = "–"
 
@@ -74,6 +76,10 @@ class Entry:
     fit_seconds: float
     seconds: float
 
+    def _repr_html_(self) -> str:
+        heads, cells = HEADINGS[1:], line(self)[1:]
+        return table(self.title, [], [(h, [c]) for h, c in zip(heads, cells, strict=True)])
+
     def record(self, groups: tuple[Group, ...]) -> dict[str, Any]:
         """Return the line as plain values for a csv."""
         found = {
@@ -122,6 +128,8 @@ class Comparison:
         Methods that the rows did not allow.
     outcomes : tuple of Outcome
         All models and predictions.
+    scene : Scene or None
+        The rows of the first round, for a page; None where ISR was not compared.
     """
 
     entries: tuple[Entry, ...]
@@ -134,6 +142,7 @@ class Comparison:
     notes: tuple[str, ...]
     failures: tuple[Failure, ...]
     outcomes: tuple[Outcome, ...]
+    scene: Scene | None = None
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.entries)} methods, test={self.test!r}, rule={self.rule!r})"
@@ -144,6 +153,19 @@ class Comparison:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in lines]
         return "\n".join([*(row.rstrip() for row in text), "", self.verdict])
+
+    def _repr_html_(self) -> str:
+        lines = [line(entry) for entry in self.entries]
+        caption = (
+            f"Accuracy in percent: {len(self.entries)} methods, {self.n_seeds} seed(s), test by "
+            f"{self.test}, choice by {self.rule}"
+        )
+        found = table(
+            caption, HEADINGS[1:], [(first, rest) for first, *rest in lines], corner=HEADINGS[0]
+        )
+        failed = [f"{key} could not be fitted: {why}" for key, why in self.failed().items()]
+        notes = bullets(tagged("span", note) for note in (*self.notes, *failed))
+        return titled(self.verdict, found, notes)
 
     def __getitem__(self, key: str) -> Entry:
         """Return the line of a method by its key."""

@@ -13,6 +13,7 @@ from torch.nn.utils import parametrize
 
 from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
+from isrlearn._html import titled
 from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier
 from isrlearn._transformers import default_isr
@@ -50,6 +51,10 @@ class Repair:
     report: RepairReport
     subspace: Subspace
     classifier: ISRClassifier | None
+
+    def _repr_html_(self) -> str:
+        parts = self.report, self.subspace, self.report.diagnosis
+        return titled(f"Repair of {type(self.model).__name__}", *(p._repr_html_() for p in parts))
 
 
 def repair(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from isrlearn._html import figure, table, titled
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.metrics import GroupScores
 
@@ -68,17 +69,33 @@ class RepairReport:
         }
 
     def __str__(self) -> str:
-        which = "rows kept from the repair" if self.held_out else "the rows used for the repair"
-        way = "head fitted anew" if self.head == "refit" else "old head, folded"
         lines = [
-            f"Layer {self.layer}: {self.n_spurious} of {self.n_features} directions out; {way}.",
-            f"Accuracy on {which}:",
+            self._what(),
+            f"{self._where()}:",
             f"{'class':>12}{'environment':>16}{'rows':>8}{'before':>9}{'after':>9}",
         ]
         lines += [f"{c!s:>12}{e!s:>16}{n:>8}{b:>9.3f}{a:>9.3f}" for c, e, n, b, a in self.rows()]
-        for name, b, a in (
+        lines += [f"{name:>28}{'':>8}{b:>9.3f}{a:>9.3f}" for name, b, a in self._summary()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, list[Any]]] = [
+            (name, ["", figure(b), figure(a)]) for name, b, a in self._summary()
+        ]
+        rows += [(f"{c}, {e}", [n, figure(b), figure(a)]) for c, e, n, b, a in self.rows()]
+        heads = ["rows", "before", "after"]
+        return titled(self._what(), table(self._where(), heads, rows, corner="class, environment"))
+
+    def _what(self) -> str:
+        way = "head fitted anew" if self.head == "refit" else "old head, folded"
+        return f"Layer {self.layer}: {self.n_spurious} of {self.n_features} directions out; {way}."
+
+    def _where(self) -> str:
+        which = "rows kept from the repair" if self.held_out else "the rows used for the repair"
+        return f"Accuracy on {which}"
+
+    def _summary(self) -> list[tuple[str, float, float]]:
+        return [
             ("average", self.before.average, self.after.average),
             ("worst group", self.before.worst, self.after.worst),
-        ):
-            lines.append(f"{name:>28}{'':>8}{b:>9.3f}{a:>9.3f}")
-        return "\n".join(lines)
+        ]
