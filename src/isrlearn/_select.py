@@ -65,6 +65,17 @@ class Selection:
         Why a setting was not allowed, by its place.
     seconds : float
         Time of the last fit, the one with the chosen setting.
+
+    Examples
+    --------
+    >>> from isrlearn import ISRMean, select
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, sex, species = load_penguins()
+    >>> found = select(X, sex, environments=species, grid={"isr": [ISRMean(0), ISRMean(1)]})
+    >>> len(found.settings), found.setting in found.settings, found.rule
+    (2, True, 'worst-group')
+    >>> found.estimator.predict(X).shape
+    (333,)
     """
 
     estimator: Any

@@ -16,16 +16,33 @@ MOST_COLUMNS: Final = 12
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know about a fit."""
+    """One thing to know about a fit.
+
+    Parameters
+    ----------
+    code : str
+        A fixed name, such as ``"too_few_environments"``.
+    is_warning : bool
+        Whether the result should not be relied on without acting on it.
+    text : str
+        What was seen.
+    advice : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> from isrlearn import ISRMean
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, sex, species = load_penguins()
+    >>> diagnosis = ISRMean(n_spurious=1).fit(X, sex, environments=species).diagnose()
+    >>> all(finding.text and finding.advice for finding in diagnosis.findings)
+    True
+    """
 
     code: str
-    """A fixed name, such as ``"too_few_environments"``."""
     is_warning: bool
-    """Whether the result should not be relied on without acting on it."""
     text: str
-    """What was seen."""
     advice: str
-    """What to do about it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +80,17 @@ class Diagnosis:
     feature_shares_removed : ndarray of shape (d,) or None
         Share of the variance of each feature, given the target, that goes with the removed
         coordinates.
+
+    Examples
+    --------
+    >>> from isrlearn import ISRMean
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, sex, species = load_penguins()
+    >>> diagnosis = ISRMean(n_spurious=1).fit(X, sex, environments=species).diagnose()
+    >>> diagnosis.method, diagnosis.n_spurious, diagnosis.most_by_means
+    ('ISRMean', 1, 3)
+    >>> dict(diagnosis.facts())["environments"]
+    '3: Adelie, Chinstrap, Gentoo'
     """
 
     method: str

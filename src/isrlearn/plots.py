@@ -44,6 +44,15 @@ def plot_reliance(
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> amounts, y, cameras = np.array([-1.0, 1.0]), np.array([0, 1]), np.array(["old", "new"])
+    >>> axes = plot_reliance(Figure().subplots(), amounts, 2 * amounts, y, cameras)
+    >>> axes.get_ylabel()
+    'decision value'
     """
     for i, environment in enumerate(np.unique(environments)):
         for j, label in enumerate(np.unique(y)):
@@ -78,6 +87,17 @@ def plot_group_accuracies(ax: Any, scores: Mapping[str, GroupScores]) -> Any:
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from isrlearn.metrics import group_scores
+    >>> y, hospitals = [0, 0, 1, 1], ["a", "b", "a", "b"]
+    >>> before = group_scores(y, [0, 1, 1, 0], environments=hospitals)
+    >>> after = group_scores(y, [0, 0, 1, 0], environments=hospitals)
+    >>> axes = plot_group_accuracies(Figure().subplots(), {"before": before, "after": after})
+    >>> [float(bar.get_height()) for bar in axes.patches[4:]]  # after
+    [1.0, 1.0, 1.0, 0.0]
     """
     first = next(iter(scores.values()))
     names = [f"class {c}\n{e}" for c in first.classes for e in first.environments]
@@ -115,6 +135,13 @@ def plot_curve(
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> axes = plot_curve(Figure().subplots(), [2, 3], [0.3, 0.2], [0.1, 0.1], label="ISR")
+    >>> axes.get_lines()[0].get_label(), len(axes.collections)
+    ('ISR', 1)
     """
     (line,) = ax.plot(x, middle, **style)
     if half is not None:

@@ -26,16 +26,29 @@ FIRST_SEED: Final = 1000  # the published code seeds trial t with 1000 + t
 
 @dataclass(frozen=True)
 class Trial:
-    """Hyper-parameters of one model."""
+    """Hyper-parameters of one model.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.001
+        Step length.
+    weight_decay : float, default=0.0
+        Multiple of the weights that is added to the gradient.
+    penalty : float, default=0.0
+        Weight of the penalty; for AND-mask the agreement that is asked for.
+    seed : int, default=1000
+        Of the starting weights.
+
+    Examples
+    --------
+    >>> Trial(penalty=10).as_dict()
+    {'learning_rate': 0.001, 'weight_decay': 0.0, 'penalty': 10, 'seed': 1000}
+    """
 
     learning_rate: float = 1e-3
-    """Step length."""
     weight_decay: float = 0.0
-    """Multiple of the weights that is added to the gradient."""
     penalty: float = 0.0
-    """Weight of the penalty; for AND-mask the agreement that is asked for."""
     seed: int = FIRST_SEED
-    """Of the starting weights."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return names and values."""
@@ -164,6 +177,16 @@ def fit_trials(
     -------
     ndarray of shape (T, d + 1)
         Weights and, last, the bias of each model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isrlearn.baselines import Trial, fit_trials
+    >>> X = np.array([[-2.0], [2.0], [-1.0], [1.0]])
+    >>> trials = [Trial(learning_rate=0.1), Trial(learning_rate=0.1, penalty=1.0)]
+    >>> weights = fit_trials("vrex", X, X[:, 0] > 0, [0, 0, 1, 1], trials, n_steps=100)
+    >>> weights.shape, bool((weights[:, 0] > 0).all())
+    ((2, 2), True)
     """
     X, positive, codes = np.asarray(X), np.asarray(positive), np.asarray(codes)
     if X.dtype.kind != "f":

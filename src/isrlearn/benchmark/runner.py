@@ -26,6 +26,21 @@ def pending(jobs: Sequence[Job], store: Store) -> list[Job]:
         The grid.
     store : Store
         What is done.
+
+    Returns
+    -------
+    list of Job
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isrlearn.benchmark import Store, grid, pending, run
+    >>> jobs = grid(["oracle"], ["2"], n_environments=[2], seeds=[0, 1, 2], rows=50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(f"{folder}/results.sqlite").create()
+    ...     n_written = run(jobs[:1], store)
+    ...     print([job.problem.seed for job in pending(jobs, store)])
+    [1, 2]
     """
     done = store.finished()
     return [job for job in jobs if job.key not in done]
@@ -68,6 +83,16 @@ def run(
     -------
     int
         Number of jobs that were written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isrlearn.benchmark import Store, grid, run
+    >>> jobs = grid(["isr-mean", "oracle"], ["2"], n_environments=[3], seeds=[0], rows=50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(f"{folder}/results.sqlite").create()
+    ...     print(run(jobs, store), run(jobs, store))  # the second time, all is there
+    2 0
     """
     work = units(jobs) if redo else _undone(units(pending(jobs, store)), store)
     written = 0

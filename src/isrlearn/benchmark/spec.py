@@ -26,7 +26,26 @@ RULES: Final = {
 
 @dataclass(frozen=True)
 class Problem:
-    """The data of a job: a cell of the figure, for one seed."""
+    """The data of a job: a cell of the figure, for one seed.
+
+    Parameters
+    ----------
+    example : str
+        Name of the unit test, such as "2" or "3s".
+    n_environments, seed : int
+        Number of environments, and what the rows are drawn with.
+    d_c, d_s : int, default=5
+        Invariant and spurious dimensions.
+    rows : int, default=10000
+        Rows per environment and split.
+    constants : str, default="published"
+        As in `isrlearn.datasets.LinearUnitTest`.
+
+    Examples
+    --------
+    >>> Problem("3s", n_environments=4, seed=0, d_s=2).unit_test().d_s
+    2
+    """
 
     example: str
     n_environments: int
@@ -34,7 +53,6 @@ class Problem:
     d_c: int = 5
     d_s: int = 5
     rows: int = 10_000
-    """Rows per environment and split."""
     constants: str = "published"
 
     def unit_test(self) -> LinearUnitTest:
@@ -46,15 +64,35 @@ class Problem:
 
 @dataclass(frozen=True)
 class Job:
-    """One method on one problem."""
+    """One method on one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    method : str
+        Name of a method, or ``my_module:MyEstimator``.
+    rule : str, default="training-domain"
+        What the validation error of a trial is; see `RULES`.
+    trials : int, default=1
+        Models that are trained.
+    steps : int, default=0
+        Steps of descent; 0 for a method that is solved exactly.
+
+    Examples
+    --------
+    >>> job = Job(Problem("2", n_environments=3, seed=0), "isr-mean")
+    >>> job.key == Job(Problem("2", n_environments=3, seed=0), "isr-mean").key
+    True
+    >>> job.key == Job(Problem("2", n_environments=3, seed=1), "isr-mean").key
+    False
+    """
 
     problem: Problem
     method: str
     rule: str = "training-domain"
-    """What the validation error of a trial is; see `RULES`."""
     trials: int = 1
     steps: int = 0
-    """Steps of descent; 0 for a method that is solved exactly."""
 
     @cached_property
     def key(self) -> str:
@@ -137,6 +175,13 @@ def grid(
     Returns
     -------
     list of Job
+
+    Examples
+    --------
+    >>> from isrlearn.benchmark import grid
+    >>> jobs = grid(["isr-mean", "oracle"], ["2", "3"], n_environments=[2, 4], seeds=range(5))
+    >>> len(jobs), jobs[0].method, jobs[0].problem.example
+    (40, 'isr-mean', '2')
     """
     chosen = [method_named(name) for name in methods]
     examples, n_environments, d_s = tuple(examples), tuple(n_environments), tuple(d_s)

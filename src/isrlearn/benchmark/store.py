@@ -56,6 +56,16 @@ class Store:
     ----------
     path : path-like
         The file. `create` makes it, `check` says what is wrong with it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isrlearn.benchmark import Store, grid, run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(f"{folder}/results.sqlite").create()
+    ...     n_written = run(grid(["oracle"], ["2"], [2], seeds=[0, 1], rows=50), store)
+    ...     print([(row["method"], row["seed"]) for row in store.records()])
+    [('oracle', 0), ('oracle', 1)]
     """
 
     path: Path

@@ -6,11 +6,26 @@ from isrlearn._typing import Float64Array, LabelArray
 
 
 class EnvironmentRows(NamedTuple):
-    """Rows with their environments: ``X, y, environments = rows``."""
+    """Rows with their environments.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Features.
+    y : ndarray of shape (n,)
+        Labels.
+    environments : ndarray of shape (n,)
+        Environments.
+
+    Examples
+    --------
+    >>> from isrlearn.datasets import load_penguins
+    >>> rows = load_penguins()
+    >>> X, y, environments = rows
+    >>> X is rows.X, X.shape
+    (True, (333, 4))
+    """
 
     X: Float64Array
-    """(n, d) features."""
     y: LabelArray
-    """(n,) labels."""
     environments: LabelArray
-    """(n,) environments."""

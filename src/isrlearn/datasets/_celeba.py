@@ -23,7 +23,7 @@ def find_celeba(folder: Path) -> Path | None:
 
 
 def read_celeba(folder: str | Path) -> ExampleSet:
-    """Read CelebA: is the hair blond, with gender as environment.
+    r"""Read CelebA: is the hair blond, with gender as environment.
 
     Parameters
     ----------
@@ -40,6 +40,22 @@ def read_celeba(folder: str | Path) -> ExampleSet:
     References
     ----------
     .. [1] Z. Liu, P. Luo, X. Wang, X. Tang (2015). Deep learning face attributes in the wild. ICCV.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, text in (
+    ...         ("list_attr_celeba.csv", "image_id,Blond_Hair,Male\n1.jpg,1,-1"),
+    ...         ("list_eval_partition.csv", "image_id,partition\n1.jpg,0"),
+    ...     ):
+    ...         _ = (Path(folder) / name).write_text(text)
+    ...     (Path(folder) / "img_align_celeba").mkdir()
+    ...     (Path(folder) / "img_align_celeba" / "1.jpg").touch()
+    ...     faces = read_celeba(folder)
+    >>> faces.classes[faces.labels[0]], faces.environment_names[faces.environments[0]]
+    ('blond', 'female')
     """
     folder = Path(folder)
     path = find_celeba(folder)

@@ -101,6 +101,18 @@ class ExampleSet:
         Names.
     images : ImageFolder or ImageArchive, default=None
         Where images are read from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes, split = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 2])
+    >>> texts = ["all good", "not good", "fine", "no way"]
+    >>> names = ("praise", "blame"), ("plain", "negated")
+    >>> examples = ExampleSet("table", "text", texts, codes, codes, split, *names)
+    >>> len(examples), examples.take("train").inputs
+    (4, ['all good', 'not good'])
+    >>> examples.counts()["train"].tolist()
+    [[1, 0], [0, 1]]
     """
 
     layout: str

@@ -37,6 +37,17 @@ class LinearGaussian:
     See Also
     --------
     make_linear_gaussian : Draws what is not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isrlearn.datasets import LinearGaussian
+    >>> mu_e = np.array([[-2.0], [2.0]])
+    >>> model = LinearGaussian(0.5, np.ones(2), mu_e, 1.0, np.ones(2), np.eye(3))
+    >>> model.sample(100, random_state=0).X.shape
+    (200, 3)
+    >>> model.optimal_invariant_predictor()
+    (array([2., 2., 0.]), 0.0)
     """
 
     eta: float

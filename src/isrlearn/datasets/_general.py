@@ -14,7 +14,7 @@ LAYOUTS: Final = ("waterbirds", "celeba", "multinli", "table")
 
 
 def read_table(path: str | Path) -> ExampleSet:
-    """Read a csv of images or texts.
+    r"""Read a csv of images or texts.
 
     Parameters
     ----------
@@ -27,6 +27,18 @@ def read_table(path: str | Path) -> ExampleSet:
     -------
     ExampleSet
         Classes and environments sorted by name, numbers by value.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> rows = ["text,label,environment,split", "all good,1,web,train", "no way,0,,test"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "reviews.csv"
+    ...     _ = path.write_text("\n".join(rows))
+    ...     examples = read_table(path)
+    >>> examples.kind, examples.classes, examples.environments.tolist()
+    ('text', ('0', '1'), [0, -1])
     """
     path = Path(path)
     table = Table.read(path)
@@ -58,7 +70,7 @@ def read_table(path: str | Path) -> ExampleSet:
 def read_examples(
     path: str | Path, layout: str | None = None, *, negation: str = "published"
 ) -> ExampleSet:
-    """Read a data set, finding out its layout.
+    r"""Read a data set, finding out its layout.
 
     Parameters
     ----------
@@ -76,6 +88,16 @@ def read_examples(
     See Also
     --------
     read_waterbirds, read_celeba, read_multinli, read_table : What each expects.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> head, pair = "gold_label\tsentence1\tsentence2", "neutral\tIt rains.\tIt pours."
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "train.tsv").write_text(f"{head}\n{pair}")
+    ...     print(read_examples(folder).layout)
+    multinli
     """
     path = Path(path)
     if layout is not None and layout not in LAYOUTS:

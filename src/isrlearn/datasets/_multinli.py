@@ -44,6 +44,10 @@ def has_negation(hypothesis: str, rule: str = "published") -> bool:
         "published": nobody, no, never or nothing. "extended": also not, none, neither, nor,
         without, cannot, and forms such as don't or isnt.
 
+    Returns
+    -------
+    bool
+
     Examples
     --------
     >>> has_negation("Nothing was said."), has_negation("She isn't here.")
@@ -71,7 +75,7 @@ def find_multinli(folder: Path) -> list[Path]:
 
 
 def read_multinli(folder: str | Path, *, negation: str = "published") -> ExampleSet:
-    """Read MultiNLI: pairs of sentences, with negation in the second as environment.
+    r"""Read MultiNLI: pairs of sentences, with negation in the second as environment.
 
     Parameters
     ----------
@@ -92,6 +96,18 @@ def read_multinli(folder: str | Path, *, negation: str = "published") -> Example
     ----------
     .. [1] A. Williams, N. Nangia, S. Bowman (2018). A broad-coverage challenge corpus for sentence
        understanding through inference. NAACL.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> head = "gold_label\tsentence1\tsentence2"
+    >>> pairs = "contradiction\tIt rains.\tNothing falls.", "-\tIt rains.\tIt is Monday."
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "train.tsv").write_text("\n".join([head, *pairs]))
+    ...     examples = read_multinli(folder)
+    >>> examples.inputs, examples.environments.tolist()
+    ([('It rains.', 'Nothing falls.')], [1])
     """
     if negation not in NEGATIONS:
         raise ValueError(f"negation={negation!r} must be one of {', '.join(NEGATIONS)}.")

@@ -24,7 +24,7 @@ def find_waterbirds(folder: Path) -> Path | None:
 
 
 def read_waterbirds(folder: str | Path) -> ExampleSet:
-    """Read Waterbirds in the layout of its release.
+    r"""Read Waterbirds in the layout of its release.
 
     Parameters
     ----------
@@ -41,6 +41,18 @@ def read_waterbirds(folder: str | Path) -> ExampleSet:
     ----------
     .. [1] S. Sagawa, P. W. Koh, T. Hashimoto, P. Liang (2020). Distributionally robust neural
        networks for group shifts. ICLR.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = "img_filename,y,place,split\ngull.jpg,1,0,2"
+    ...     _ = (Path(folder) / "metadata.csv").write_text(table)
+    ...     (Path(folder) / "gull.jpg").touch()
+    ...     birds = read_waterbirds(folder)
+    >>> birds.classes[birds.labels[0]], birds.environment_names[birds.environments[0]]
+    ('waterbird', 'land')
     """
     folder = Path(folder)
     path = find_waterbirds(folder)

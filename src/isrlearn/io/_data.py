@@ -54,6 +54,18 @@ class Data:
         What the user should know: columns and rows that were left out, and why.
     source : Path
         The file.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from isrlearn.io import read_data
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/rows.npz"
+    ...     np.savez(path, features=np.eye(4), labels=[0, 0, 1, 1], environments=[0, 1, 0, -1])
+    ...     data = read_data(path)
+    >>> len(data), data.environments.tolist(), data.split is None
+    (4, [0, 1, 0, None], True)
+    >>> data.check_for_fit()  # raises nothing: two classes and two environments
     """
 
     features: FloatArray

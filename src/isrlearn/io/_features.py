@@ -36,6 +36,14 @@ class Features:
         Environment of each row; -1 where it is unknown.
     split : ndarray of shape (n,), default=None
         0 train, 1 validation, 2 test; None if the rows are not split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isrlearn.io import Features
+    >>> rows = Features(np.eye(3), np.array([0, 1, 1]), np.array([0, 1, -1]), np.array([0, 0, 2]))
+    >>> len(rows.take(0)), rows.known_environments().tolist()
+    (2, [0, 1, None])
     """
 
     features: FloatArray
@@ -90,6 +98,18 @@ class FeatureFile:
         Names, row counts and hashes, in the order of the rows.
     whole : bool
         Whether the writer came to its end.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from isrlearn.io import FeatureFile, FeatureWriter, Features
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with FeatureWriter(folder, {"network": "a"}, rows_per_shard=2) as writer:
+    ...         for label in (0, 1, 1):
+    ...             writer.add(Features(np.ones((1, 5)), np.array([label]), np.array([0])))
+    ...     file = FeatureFile.open(folder)
+    ...     print(len(file), file.whole, [len(chunk) for chunk in file.chunks()])
+    3 True [2, 1]
     """
 
     folder: Path
