@@ -27,7 +27,7 @@ LAYERS = [
     ["moments"],
     ["_comparison", "_spectra", "_rank", "_conditioning", "_parts", "_chunks", "_slopes"],
     ["subspace", "_pairs", "_frame"],
-    ["_joint", "_nulls", "_logistic", "_coordinates"],
+    ["_joint", "_nulls", "_logistic", "_coordinates", "_rank_statistics"],
     ["_rank_test", "_resampling", "_heads", "_solver"],
     ["_passes"],
     ["_pooled", "_group_weights", "_resume"],
@@ -103,6 +103,7 @@ def test_kernels_import_neither_scikit_learn_nor_estimators():
         "_frame",
         "_joint",
         "_nulls",
+        "_rank_statistics",
         "_rank_test",
     ):
         text = (SOURCE / f"{name}.py").read_text(encoding="utf-8")

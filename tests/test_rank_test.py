@@ -5,17 +5,15 @@ import pytest
 
 from isrlearn._frame import Frame
 from isrlearn._nulls import Evidence
-from isrlearn._rank_test import (
-    _block,
-    _more_extreme,
-    _Test,
-    _verdict,
-    choose_rank,
+from isrlearn._rank_statistics import (
+    block_size,
     mean_scores,
+    more_extreme,
     p_value,
     partial_traces,
     standardise,
 )
+from isrlearn._rank_test import _Test, _verdict, choose_rank
 
 Q = 6
 
@@ -109,7 +107,7 @@ def test_the_block_is_as_large_as_the_common_change(random, true):
     """In twenty dimensions, with noise of the size that it has in units of itself."""
     half = random.normal(size=(20, 20)) / np.sqrt(2)
     D = (half + half.T) / np.sqrt(2) + np.diag(np.repeat([25.0, 0.0], [true, 20 - true]))
-    assert _block(partial_traces(np.stack([D, -D])[None])[0]) == true
+    assert block_size(partial_traces(np.stack([D, -D])[None])[0]) == true
 
 
 def test_partial_traces_are_those_of_the_best_subspace(random):
@@ -153,7 +151,7 @@ def test_the_verdict_of_a_test(p_value, p_mean, shared, rank, shown, level, size
     ],
 )
 def test_a_parameter_must_explain_two(squares, best):
-    assert _block(np.sqrt(squares)) == best
+    assert block_size(np.sqrt(squares)) == best
 
 
 def test_statistics_that_differ_by_rounding_are_the_same(random):
@@ -165,13 +163,13 @@ def test_statistics_that_differ_by_rounding_are_the_same(random):
 def test_of_two_statistics_the_rarer_decides_whatever_their_tails(random):
     light, heavy = random.normal(size=500), random.standard_cauchy(size=500)
     light[0], heavy[0] = 6.0, 0.0  # beyond all of its own, and nothing against the other's
-    assert _more_extreme([light, heavy]) < 0.01
+    assert more_extreme([light, heavy]) < 0.01
     assert np.mean(np.maximum(light, heavy) >= 6.0) > 0.01
-    assert _more_extreme([light]) == p_value(light)
+    assert more_extreme([light]) == p_value(light)
 
 
 def test_the_smaller_of_two_p_values_is_tested_at_its_level(random):
-    small = [_more_extreme([random.normal(size=100) for _ in range(2)]) for _ in range(4000)]
+    small = [more_extreme([random.normal(size=100) for _ in range(2)]) for _ in range(4000)]
     assert 0.03 < np.mean(np.array(small) <= 0.05) < 0.07
     assert min(small) == 0.01
 
@@ -205,4 +203,4 @@ def test_in_many_coordinates_the_next_direction_is_not_hidden_by_the_first(rando
 def test_a_null_that_differs_by_rounding_is_as_extreme():
     """Nulls are in single precision: one that is the data again may lie just below."""
     assert p_value(np.array([2.0, 2.0 - 1e-7, 1.0, 0.0])) == 0.5
-    assert _more_extreme([np.array([2.0, 2.0 - 1e-7, 1.0, 0.0])]) == 0.5
+    assert more_extreme([np.array([2.0, 2.0 - 1e-7, 1.0, 0.0])]) == 0.5
