@@ -18,6 +18,10 @@ def cluster(scheduler: str | None = None, *, n_workers: int | None = None) -> It
     n_workers : int, default=None
         Number of workers of this machine; None is one for each core.
 
+    Yields
+    ------
+    distributed.Client
+
     Examples
     --------
     >>> from isrlearn.distributed import cluster

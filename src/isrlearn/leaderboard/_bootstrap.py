@@ -12,7 +12,21 @@ BYTES: Final = 2**26
 
 
 class Interval(NamedTuple):
-    """An estimate with its 95 % bootstrap interval."""
+    """An estimate with its 95 % bootstrap interval.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Ends of the interval.
+
+    Examples
+    --------
+    >>> value, low, high = Interval(0.71, 0.64, 0.78)
+    >>> f"{value:.0%} ({low:.0%} to {high:.0%})"
+    '71% (64% to 78%)'
+    """
 
     value: float
     low: float

@@ -121,6 +121,12 @@ def known_methods() -> dict[str, Method]:
     Returns
     -------
     dict of str to Method
+
+    Examples
+    --------
+    >>> from isrlearn.leaderboard import known_methods
+    >>> {key: method.labels for key, method in known_methods().items() if key in ("erm", "isr")}
+    {'erm': 'labels', 'isr': 'labels and environments'}
     """
     return {method.key: method for method in [*_probes(), *_invariant()]}
 

@@ -36,6 +36,14 @@ class Backbone:
         Ends in an ``nn.Linear`` with one output per class.
     inputs : ImageInputs or TextInputs
         How images or texts become its inputs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from isrlearn.networks import Backbone, ImageInputs
+    >>> network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 2))
+    >>> Backbone(network, ImageInputs(size=8)).inputs.kind
+    'image'
     """
 
     model: nn.Module
@@ -49,7 +57,7 @@ def load_backbone(
     seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
 ) -> Backbone:
-    """Return a network with a new last layer; one that has as many outputs is kept.
+    r"""Return a network with a new last layer; one that has as many outputs is kept.
 
     Parameters
     ----------
@@ -69,6 +77,17 @@ def load_backbone(
     Returns
     -------
     Backbone
+
+    Examples
+    --------
+    >>> import contextlib, tempfile
+    >>> from pathlib import Path
+    >>> code = "import torch\ndef small(n_classes):\n    return torch.nn.Linear(4, n_classes)\n"
+    >>> with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    ...     _ = Path("own_networks.py").write_text(code)
+    ...     backbone = load_backbone("own_networks:small", 3, inputs={"size": 128})
+    >>> backbone.model.out_features, backbone.inputs.size
+    (3, 128)
     """
     with torch.random.fork_rng(), _quiet():
         torch.manual_seed(seed)

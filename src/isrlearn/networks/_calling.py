@@ -76,6 +76,17 @@ def best_device(device: str | None = None) -> str:
     ----------
     device : str, default=None
         Such as "cpu" or "cuda:1"; None looks for a GPU.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> best_device("cpu")
+    'cpu'
+    >>> best_device() in ("cpu", "cuda")
+    True
     """
     if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"

@@ -45,6 +45,16 @@ def evaluate(
     Returns
     -------
     GroupScores
+
+    Examples
+    --------
+    >>> import torch
+    >>> from isrlearn.networks import NetworkRows, evaluate, put_weights
+    >>> network = torch.nn.Sequential(torch.nn.Linear(1, 1))
+    >>> put_weights(network, "0", [[1.0]], [0.0])
+    >>> rows = NetworkRows(torch.tensor([[-1.0], [1.0], [-2.0]]), [0, 1, 1], [0, 0, 1])
+    >>> evaluate(network, rows).worst_group
+    (1, 1)
     """
     device, chosen = device_of(model), []
     with evaluating(model):

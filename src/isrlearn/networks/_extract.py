@@ -18,7 +18,7 @@ def extract_features(
     batch_size: int = 32,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> Features:
-    """Write what goes into the last layer of a network for all examples; resumable.
+    r"""Write what goes into the last layer of a network for all examples; resumable.
 
     Parameters
     ----------
@@ -37,6 +37,23 @@ def extract_features(
     -------
     Features
         With the split of the examples.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from isrlearn.datasets import read_table
+    >>> from isrlearn.networks import Backbone, ImageInputs, extract_features
+    >>> layers = torch.nn.Flatten(), torch.nn.Linear(192, 5), torch.nn.Linear(5, 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (8, 8)).save(Path(folder) / "a.png")
+    ...     path = Path(folder) / "rows.csv"
+    ...     _ = path.write_text("path,label,environment,split\na.png,cat,day,train")
+    ...     backbone = Backbone(torch.nn.Sequential(*layers), ImageInputs(size=8))
+    ...     found = extract_features(backbone, read_table(path), Path(folder) / "features")
+    >>> found.features.shape, found.split.tolist()
+    ((1, 5), [0])
     """
     rows = rows_of(examples, backbone.inputs)
     done = 0

@@ -47,6 +47,13 @@ class ImageInputs:
         the published Waterbirds experiments.
     mean, spread : tuple of float
         Of each colour in [0, 1]: subtracted and divided by.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from isrlearn.networks import ImageInputs
+    >>> tuple(ImageInputs(size=32).tensor(Image.new("RGB", (64, 48))).shape)
+    (3, 32, 32)
     """
 
     size: int = 224
@@ -99,6 +106,16 @@ class TextInputs:
         Of the network.
     max_length : int, default=128
         Tokens that are kept; of a pair, the longer text is cut first.
+
+    Examples
+    --------
+    >>> from tokenizers import Tokenizer, models, pre_tokenizers
+    >>> from transformers import PreTrainedTokenizerFast
+    >>> words = Tokenizer(models.WordLevel({"[PAD]": 0, "no": 1, "way": 2}, unk_token="[PAD]"))
+    >>> words.pre_tokenizer = pre_tokenizers.Whitespace()
+    >>> tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
+    >>> TextInputs(tokenizer, max_length=64).collate(["no way", "no"])["input_ids"].tolist()
+    [[1, 2], [1, 0]]
     """
 
     tokenizer: Any
@@ -155,7 +172,7 @@ class _Read(Sequence[Any]):
 
 
 def rows_of(examples: ExampleSet, inputs: Inputs) -> NetworkRows:
-    """Return examples as rows of a network.
+    r"""Return examples as rows of a network.
 
     Parameters
     ----------
@@ -167,6 +184,20 @@ def rows_of(examples: ExampleSet, inputs: Inputs) -> NetworkRows:
     Returns
     -------
     NetworkRows
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from isrlearn.datasets import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (9, 9)).save(Path(folder) / "a.png")
+    ...     path = Path(folder) / "rows.csv"
+    ...     _ = path.write_text("path,label,environment,split\na.png,cat,day,train")
+    ...     image, label, environment = rows_of(read_table(path), ImageInputs(size=8))[0]
+    >>> tuple(image.shape), label, environment
+    ((3, 8, 8), 0, 0)
     """
     if inputs.kind != examples.kind:
         raise ValueError(

@@ -8,7 +8,24 @@ from isrlearn.networks._settings import TrainingSettings
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch came to."""
+    """What an epoch came to.
+
+    Parameters
+    ----------
+    epoch : int
+        Its number, from 1.
+    loss : float
+        Mean loss over the training rows.
+    average, worst_group : float
+        Accuracies on the validation rows.
+    group_weights : list of float, default=None
+        Of GroupDRO, at the end of the epoch.
+
+    Examples
+    --------
+    >>> Epoch(1, loss=0.4, average=0.9, worst_group=0.6).worst_group
+    0.6
+    """
 
     epoch: int
     loss: float
@@ -29,6 +46,14 @@ class Training:
         The epoch of the weights, from 1: the first with the best worst group in validation.
     epochs : list of Epoch
         Loss, and average and worst-group accuracy in validation, of each epoch.
+
+    Examples
+    --------
+    >>> from isrlearn.networks import Epoch, Training, TrainingSettings
+    >>> epochs = [Epoch(1, 0.6, 0.80, 0.55), Epoch(2, 0.4, 0.85, 0.62)]
+    >>> training = Training(TrainingSettings(epochs=2), best_epoch=2, epochs=epochs)
+    >>> training.epochs[training.best_epoch - 1].worst_group
+    0.62
     """
 
     settings: TrainingSettings

@@ -45,6 +45,18 @@ class Repair:
         What was removed, in the input space of the layer.
     classifier : ISRClassifier or None
         The classifier that was fitted on the features; None where the old head was folded.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from isrlearn import ISRMean
+    >>> from isrlearn.networks import repair
+    >>> network = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+    >>> x = torch.randn(80, 4, generator=torch.Generator().manual_seed(0))
+    >>> batch = x, (x[:, 0] > 0).long(), torch.arange(80) % 2
+    >>> found = repair(network, [batch], isr=ISRMean(n_spurious=1), head="fold")
+    >>> found.subspace.rank, found.classifier is None
+    (1, True)
     """
 
     model: nn.Module
@@ -165,6 +177,14 @@ def put_weights(model: nn.Module, layer: str, weight: Any, bias: Any) -> None:
         New weights.
     bias : array-like of shape (k,) or None
         New bias; None for a layer that has none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> network = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Linear(2, 1))
+    >>> put_weights(network, "1", [[1.0, -1.0]], [0.5])
+    >>> network(torch.tensor([[3.0, 1.0]])).item()
+    2.5
     """
     module = named_linear(model, layer)
     _refuse_shared(model, layer, module)

@@ -29,6 +29,18 @@ class RepairReport:
         Whether these rows were kept from the repair.
     diagnosis : Diagnosis
         What was found, how sure it is, which assumption fails.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from isrlearn import ISRMean
+    >>> from isrlearn.networks import repair
+    >>> network = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+    >>> x = torch.randn(80, 4, generator=torch.Generator().manual_seed(0))
+    >>> batch = x, (x[:, 0] > 0).long(), torch.arange(80) % 2
+    >>> report = repair(network, [batch], isr=ISRMean(n_spurious=1)).report
+    >>> report.layer, report.held_out, sum(size for _, _, size, _, _ in report.rows())
+    ('1', False, 80)
     """
 
     layer: str

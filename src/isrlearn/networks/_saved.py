@@ -27,6 +27,16 @@ class NetworkCard:
         Names, in the order of their numbers.
     inputs : dict
         As in `load_backbone`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> birds, places = ("landbird", "waterbird"), ("land", "water")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     NetworkCard("resnet50", birds, places, {"size": 128}).save(Path(folder))
+    ...     print([path.name for path in Path(folder).iterdir()])
+    ['network.json']
     """
 
     backbone: str
@@ -56,7 +66,7 @@ class NetworkCard:
 
 
 def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
-    """Return a network that `isrlearn train` or `isrlearn repair` wrote.
+    r"""Return a network that `isrlearn train` or `isrlearn repair` wrote.
 
     Parameters
     ----------
@@ -67,6 +77,21 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
     -------
     backbone : Backbone
     card : NetworkCard
+
+    Examples
+    --------
+    >>> import contextlib, tempfile
+    >>> from pathlib import Path
+    >>> from safetensors.torch import save_file
+    >>> code = "import torch\ndef small(n_classes):\n    return torch.nn.Linear(4, n_classes)\n"
+    >>> card = NetworkCard("saved_networks:small", ("cat", "dog"), ("day", "night"))
+    >>> with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    ...     _ = Path("saved_networks.py").write_text(code)
+    ...     card.save(Path("run"))
+    ...     save_file(card.build().model.state_dict(), "run/model.safetensors")
+    ...     backbone, found = load_network("run")
+    >>> found == card, backbone.model.out_features
+    (True, 2)
     """
     folder = Path(folder)
     card = read_card(folder)

@@ -42,6 +42,11 @@ class HeadGrid:
         Numbers of directions that ISR may remove; "auto" is what its tests find.
     heads : tuple of str
         "plain": rows count alike; "balanced": groups count alike.
+
+    Examples
+    --------
+    >>> HeadGrid(pca=20, C=(0.1, 1.0), heads=("balanced",)).isr_directions
+    ('auto', 1, 2)
     """
 
     pca: int = 100
@@ -92,6 +97,19 @@ class Outcome:
         Test accuracy with groups weighted by their sizes in training.
     weights : (weight, bias)
         The head in the coordinates of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isrlearn.io import Features
+    >>> from isrlearn.reproduce import HeadGrid, compare_heads
+    >>> labels, environments = np.repeat([0, 1], 40), np.arange(80) % 2
+    >>> noise = np.random.default_rng(0).normal(size=(80, 3))
+    >>> rows = Features(labels[:, None] + noise, labels, environments)
+    >>> grid = HeadGrid(heads=("plain",))
+    >>> (found,) = compare_heads(rows, rows, rows, grid, methods=("isr-mean",))
+    >>> found.method, found.choice.n_spurious, found.record()["worst_group"] == found.test.worst
+    ('isr-mean', 1, True)
     """
 
     choice: Choice | None
@@ -212,6 +230,18 @@ def compare_heads(
     -------
     list of Outcome
         The best for each method and kind of head.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from isrlearn.io import Features
+    >>> from isrlearn.reproduce import HeadGrid, compare_heads
+    >>> labels, environments = np.repeat([0, 1], 40), np.arange(80) % 2
+    >>> noise = np.random.default_rng(0).normal(size=(3, 80, 4))
+    >>> splits = [Features(labels[:, None] + part, labels, environments) for part in noise]
+    >>> found = compare_heads(*splits, HeadGrid(C=(1.0,)), methods=("refit", "isr-mean"))
+    >>> [(outcome.method, outcome.head) for outcome in found]
+    [('refit', 'plain'), ('refit', 'balanced'), ('isr-mean', 'plain'), ('isr-mean', 'balanced')]
     """
     space = Reduced(train, grid.pca)
     splits = train, validation, test

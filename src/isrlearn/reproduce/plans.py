@@ -38,6 +38,15 @@ class Plan:
         What is tried on the features.
     inputs : dict
         As in `isrlearn.networks.load_backbone`.
+
+    Examples
+    --------
+    >>> from isrlearn.reproduce import read_plan
+    >>> plan = read_plan("waterbirds-resnet50")
+    >>> sorted(plan.training)
+    ['erm', 'groupdro', 'reweighting']
+    >>> plan.with_epochs(1).training["erm"].epochs
+    1
     """
 
     name: str
@@ -82,6 +91,14 @@ def find_plan(layout: str, backbone: str | None = None, config: str | Path | Non
     Returns
     -------
     Plan
+
+    Examples
+    --------
+    >>> from isrlearn.reproduce import find_plan
+    >>> find_plan("celeba").name, find_plan("waterbirds", "efficientnet-lite0").name
+    ('celeba-resnet50', 'waterbirds-efficientnet-lite0')
+    >>> find_plan("text", backbone="minilm").backbone
+    'minilm'
     """
     if config is not None:
         plan = read_plan(config)
@@ -94,7 +111,7 @@ def find_plan(layout: str, backbone: str | None = None, config: str | Path | Non
 
 
 def read_plan(config: str | Path) -> Plan:
-    """Read a plan by the name of one that comes with the package, or from a .toml file.
+    r"""Read a plan by the name of one that comes with the package, or from a .toml file.
 
     Parameters
     ----------
@@ -104,6 +121,18 @@ def read_plan(config: str | Path) -> Plan:
     Returns
     -------
     Plan
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> lines = 'backbone = "bert"', "[training]", "epochs = 3", "groupdro.adjustment = 1.0"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "own.toml"
+    ...     _ = path.write_text("\n".join(lines))
+    ...     plan = read_plan(path)
+    >>> plan.training["erm"].epochs, plan.training["groupdro"].adjustment
+    (3, 1.0)
     """
     name, contents = _contents(config)
     _refuse_unknown(contents, {f.name for f in fields(Plan)} - {"name"}, name)
