@@ -155,7 +155,7 @@ def test_missing_values_are_filled_by_the_training_median_or_refused(tmp_path, r
 
 
 def test_diagnose_names_features_and_writes_a_page(patients, tmp_path, capsys):
-    assert run("diagnose", patients, *COLUMNS, "--out", tmp_path / "d.html") == 0
+    assert run("diagnose", patients, *COLUMNS, "--html", tmp_path / "d.html") == 0
     shown = capsys.readouterr().out
     assert "heart rate" in shown
     assert "environments" in shown

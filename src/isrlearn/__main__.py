@@ -2,4 +2,5 @@
 
 from isrlearn.cli import main
 
-main()
+if __name__ == "__main__":  # a worker process that is started afresh imports this module, too
+    main()

@@ -1,34 +1,26 @@
-"""``isrlearn compare``, ``predict`` and ``diagnose``: commands on a file of rows."""
+"""``isrlearn predict`` and ``diagnose``, and what commands on a file of rows share."""
 
 import csv
-import io
-import json
-import os
-import shlex
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from isrlearn._cli_bench import Count, Flag, Seed, Several, Whole
+from isrlearn._cli_options import Count, Data, Force, Names, Seed
+from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
+    Result,
     UserError,
     all_or_nothing,
-    make_folder,
+    answering,
     may_write,
-    say,
-    watching,
+    must_exist,
+    tell,
+    written_together,
 )
 
-WIDE = 118
-MANY_CLASSES = 20
-MOST_JOBS = 8  # more would wait for the slowest method
-Rule = Literal["worst-group", "average", "leave-one-environment-out"]
-Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
+ROWS_AT_ONCE = 50_000
 
 
 @Parameter(name="*")
@@ -84,97 +76,15 @@ class Columns:
 AS_FOUND = Columns()
 
 
-def compare(
-    data: Path,
-    /,
-    *,
-    columns: Columns = AS_FOUND,
-    test: Literal["split", "random", "leave-one-environment-out"] | None = None,
-    rule: Rule = "worst-group",
-    methods: Annotated[list[str] | None, Several] = None,
-    seeds: Count = 3,
-    jobs: Whole = None,
-    out: Path = Path("isrlearn-compare"),
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-    force: Annotated[bool, Flag] = False,
-) -> None:
-    """Compare ISR with its rivals on your data, to see which one to ship.
-
-    Every method is fitted on the same rows and chooses its setting by the same rule; test labels
-    are looked at once, at the end. Prints the table and writes table.csv, result.json, page.html.
-
-    Example: isrlearn compare patients.csv --label disease --environment hospital
-
-    Parameters
-    ----------
-    data
-        A .csv, .tsv, .parquet, .npz or .safetensors file, or a folder that isrlearn extract wrote.
-    columns
-        What is what in the file.
-    test
-        split: as the file says. random: 60, 20 and 20 % of every group. leave-one-environment-out:
-        every environment is the test once. If left out: the file's split, or random.
-    rule
-        How each method chooses its setting: the worst group of validation rows, their average, or
-        the training environments left out one by one.
-    methods
-        Some methods only: erm, class-reweighted, group-reweighted, subsampled, group-dro, dfr,
-        leace, leace-class, inlp, coral, v-rex, irm, isr, or my_module:MyEstimator.
-    seeds
-        How often what is drawn at random is drawn.
-    jobs
-        Processes; all cores, at most 8, if left out.
-    out
-        Folder for the table and the page; it is created.
-    as_json
-        Print the result as json instead of a table.
-    force
-        Overwrite what is there.
-    """
-    must_exist(data)
-    for name in ("table.csv", "result.json", "page.html"):
-        may_write(out / name, force)
-    console = Console(stderr=as_json)
-    with console.status("Loading ..."):
-        from isrlearn.leaderboard import compare as run
-    with all_or_nothing():
-        rows = columns.read(data)
-        rows.check_for_fit()
-        notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test)]
-        tell(notes, quiet=as_json)
-        with watching(console) as watch:
-            result = run(
-                rows.features,
-                rows.labels,
-                environments=rows.environments,
-                split=rows.split,
-                test=test,
-                rule=rule,
-                methods=methods,
-                pca=columns.pca,
-                impute=columns.impute,
-                feature_names=rows.schema.feature_names,
-                with_units=rows.schema.kind == "table",
-                n_seeds=seeds,
-                n_jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS),
-                watch=watch,
-            )
-        _write(result, out, data, notes)
-    if as_json:
-        say(json.dumps(result.to_dict(), indent=1))
-        return
-    _show(result)
-    say(f"Page: {(out / 'page.html').resolve()}")
-
-
+@answering
 def predict(
     model: Path,
-    data: Path,
+    data: Data,
     /,
     *,
     out: Path,
-    force: Annotated[bool, Flag] = False,
-) -> None:
+    force: Force = False,
+) -> Result:
     """Predict the rows of a new file with a saved model.
 
     Columns are found by their names; environments are not needed. Where the file has labels, the
@@ -186,152 +96,104 @@ def predict(
     ----------
     model
         What isrlearn fit wrote.
-    data
-        A file with the same columns.
     out
-        A .csv: row number, prediction and the probability of each class.
-    force
-        Overwrite what is there.
+        File for row number, prediction and the probability of each class, ending in .csv.
     """
-    if out.suffix != ".csv":
-        raise UserError(f"--out {out} must end in .csv.")
-    may_write(out, force)
+    may_write(out, force, ".csv")
     must_exist(data)
     if model.suffix != ".safetensors":
         raise UserError(f"{model} is not a model: first the model, then the file of rows.")
-    from isrlearn._files import write_whole
-    from isrlearn.io import LinearModel, read_data
-
+    with working("Loading ..."):
+        from isrlearn.io import LinearModel, read_data
     with all_or_nothing():
         fitted = LinearModel.load(model)
-        rows = read_data(data, schema=fitted.schema)
+        with working(f"Reading {data} ..."):
+            rows = read_data(data, schema=fitted.schema)
         tell(rows.notes)
-        predicted = fitted.predict(rows.features)
-        text = _predictions(predicted, fitted.predict_proba(rows.features), fitted.classes)
-        make_folder(out.parent)
-        write_whole(out, lambda path: path.write_text(text, encoding="utf-8", newline=""))
-    if rows.labels is not None:
-        right = (rows.labels.astype(str) == predicted.astype(str)).mean()
-        say(f"Right: {right:.3f} of {len(predicted)} rows.")
-    say(f"Predictions: {out.resolve()}")
+        with written_together(out) as (place,):
+            n_right = _write_predictions(fitted, rows, place)
+    n_rows = len(rows.features)
+    known = rows.labels is not None and n_rows > 0
+    accuracy = n_right / n_rows if known else None
+    text = [f"Right: {accuracy:.3f} of {n_rows} rows."] if known else []
+    return Result({"rows": n_rows, "accuracy": accuracy}, text, {"predictions": out})
 
 
+def _write_predictions(fitted: Any, rows: Any, place: Path) -> int:
+    """Write predictions as csv, and return how many are right."""
+    n_rows, n_right = len(rows.features), 0
+    with place.open("w", encoding="utf-8", newline="") as file, watching() as watch:
+        writer = csv.writer(file)
+        names = (f"probability {c}" for c in fitted.classes.tolist())
+        writer.writerow(["row", "prediction", *names])
+        for begin in range(0, n_rows, ROWS_AT_ONCE):
+            part = slice(begin, begin + ROWS_AT_ONCE)
+            predicted = fitted.predict(rows.features[part])
+            shares = fitted.predict_proba(rows.features[part]).tolist()
+            for row, (label, values) in enumerate(zip(predicted.tolist(), shares, strict=True)):
+                writer.writerow([begin + row, label, *(f"{value:.6g}" for value in values)])
+            if rows.labels is not None:
+                n_right += int((rows.labels[part].astype(str) == predicted.astype(str)).sum())
+            watch("Predicting", begin + len(shares), n_rows)
+    return n_right
+
+
+@answering
 def diagnose(
-    data: Path,
+    data: Data,
     /,
     *,
     columns: Columns = AS_FOUND,
     seed: Seed = 0,
-    out: Path | None = None,
-    force: Annotated[bool, Flag] = False,
-) -> None:
+    html: Path | None = None,
+    force: Force = False,
+) -> Result:
     """Say what differs between environments, how sure it is, and which assumption fails.
 
     Example: isrlearn diagnose patients.csv --label disease --environment hospital
 
+    Example: isrlearn diagnose features.npz --html diagnosis.html
+
     Parameters
     ----------
-    data
-        A .csv, .tsv, .parquet, .npz or .safetensors file, or a folder that isrlearn extract wrote.
-    columns
-        What is what in the file.
-    seed
-        Of the tests.
-    out
-        An .html file for the diagnosis; printed only if left out.
-    force
-        Overwrite what is there.
+    html
+        File for the diagnosis as a page, ending in .html; it is printed in any case.
     """
     must_exist(data)
-    if out is not None:
-        if out.suffix != ".html":
-            raise UserError(f"--out {out} must end in .html.")
-        may_write(out, force)
-    console = Console()
-    with console.status("Loading ..."):
-        from isrlearn._files import write_whole
+    if html is not None:
+        may_write(html, force, ".html", option="--html")
+    with working("Loading ..."):
         from isrlearn.leaderboard import diagnose_data
     with all_or_nothing():
-        rows = columns.read(data)
+        with working(f"Reading {data} ..."):
+            rows = columns.read(data)
         tell(rows.notes)
-        with console.status("Testing ..."):
+        with working("Testing ..."):
             found, prepared = diagnose_data(rows, pca=columns.pca, impute=columns.impute, seed=seed)
-        say(str(found))
-        say(f"Features: {prepared}.")
-        if out is not None:
-            make_folder(out.parent)
-            html = f"<!doctype html><meta charset='utf-8'>{found._repr_html_()}"
-            write_whole(out, lambda path: path.write_text(html, encoding="utf-8"))
-            say(f"Diagnosis: {out.resolve()}")
+        if html is not None:
+            page = f"<!doctype html><meta charset='utf-8'>{found._repr_html_()}"
+            with written_together(html, option="--html") as (place,):
+                place.write_text(page, encoding="utf-8")
+    figures = {**diagnosis_figures(found), "prepared": prepared}
+    files = {} if html is None else {"page": html}
+    return Result(figures, [str(found), f"Features: {prepared}."], files)
 
 
-def must_exist(data: Path) -> None:
-    """Refuse a path that is not there before anything heavy is imported."""
-    if not data.exists():
-        raise UserError(f"{data} does not exist: check the path.")
-
-
-def _many_classes(rows: Any) -> list[str]:
-    n_classes = len(set(rows.labels.tolist()))
-    if n_classes <= MANY_CLASSES:
-        return []
-    return [f"the label has {n_classes} values, and each is taken for a class: is it one?"]
-
-
-def _unused_split(rows: Any, test: str | None) -> list[str]:
-    if rows.split is None or test in (None, "split"):
-        return []
-    return [f"the split of the file is not used, since the test is {test}."]
-
-
-def tell(notes: Sequence[str], *, quiet: bool = False) -> None:
-    """Print notes on standard error."""
-    console = Console(stderr=True)
-    for note in () if quiet else notes:
-        console.print(f"note: {note}", soft_wrap=True, highlight=False, markup=False)
-
-
-def _write(result: Any, out: Path, data: Path, notes: Sequence[str]) -> None:
-    from isrlearn._files import write_whole
-    from isrlearn.leaderboard import page
-
-    make_folder(out)
-    result.to_csv(out / "table.csv")
-    command = "isrlearn " + shlex.join(sys.argv[1:])
-    html = page(result, title=f"Methods on {data.name}", command=command, notes=notes)
-    text = json.dumps(result.to_dict(), indent=1)
-    write_whole(out / "result.json", lambda path: path.write_text(text, encoding="utf-8"))
-    write_whole(out / "page.html", lambda path: path.write_text(html, encoding="utf-8"))
-
-
-def _show(result: Any) -> None:
-    from rich.table import Table
-
-    from isrlearn.leaderboard import HEADINGS, line
-
-    console = Console()
-    if not console.is_terminal:  # a file has no edge to wrap at
-        console = Console(width=WIDE)
-    table = Table(title=f"Test accuracy in percent (test: {result.test}, rule: {result.rule})")
-    for place, name in enumerate(HEADINGS[:-1]):
-        table.add_column(name, justify="right" if place else "left")
-    for entry in result.entries:
-        style = "bold" if entry.key == "isr" else None
-        table.add_row(*line(entry)[:-1], style=style)
-    console.print(table)
-    say("Average: plain over test rows. Training mix: groups weighted by their sizes in training.")
-    say("Intervals: 95 %, bootstrap over test rows. ISR minus this: worst groups, same rows.")
-    for note in result.notes:
-        say(f"note: {note}")
-    for key, reason in result.failed().items():
-        say(f"Not fitted: {key}: {reason}")
-    say(result.verdict)
-
-
-def _predictions(predicted: Any, shares: Any, classes: Any) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(["row", "prediction", *(f"probability {c}" for c in classes.tolist())])
-    for row, (label, values) in enumerate(zip(predicted.tolist(), shares.tolist(), strict=True)):
-        writer.writerow([row, label, *(f"{value:.6g}" for value in values)])
-    return text.getvalue()
+def diagnosis_figures(found: Any) -> dict[str, Any]:
+    """Return a diagnosis for machines."""
+    names = "verdict method n_features n_spurious most_by_means classes environments counts angle"
+    shares = found.feature_shares_removed
+    tests = {name: getattr(found, name) for name in ("tests", "means", "covariances")}
+    return {
+        **{name: getattr(found, name) for name in names.split()},
+        "target_share_removed": found.target_share_removed,
+        "warnings": found.warnings,
+        "findings": [asdict(finding) for finding in found.findings],
+        **{
+            name: None if t is None else {"rank": t.rank, "alpha": t.alpha, "p_values": t.p_values}
+            for name, t in tests.items()
+        },
+        "feature_shares_removed": None
+        if shares is None
+        else dict(zip(found.feature_names, shares.tolist(), strict=True)),
+    }

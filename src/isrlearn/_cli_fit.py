@@ -8,27 +8,31 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from isrlearn._cli_bench import Flag
-from isrlearn._cli_data import AS_FOUND, Columns, Rule, must_exist, tell
+from isrlearn._cli_data import AS_FOUND, Columns
+from isrlearn._cli_options import Data, Flag, Force, Rule, Scheduler
+from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Interrupted,
+    Result,
     UserError,
     all_or_nothing,
-    make_folder,
+    answering,
+    folder_in_use,
     may_write,
     mistakes_of_the_user,
-    say,
-    watching,
+    must_exist,
+    tell,
+    written_together,
 )
 
 SLOWEST_SHOWN = 1e4  # rows per second
 LARGE = 2**30  # bytes of a file that is read in chunks if nothing else is said
 
 
+@answering
 def fit(
-    data: Path,
+    data: Data,
     /,
     *,
     columns: Columns = AS_FOUND,
@@ -36,9 +40,9 @@ def fit(
     rule: Rule = "worst-group",
     stream: Annotated[bool | None, Parameter(negative="--no-stream")] = None,
     distributed: Annotated[bool, Flag] = False,
-    scheduler: str | None = None,
-    force: Annotated[bool, Flag] = False,
-) -> None:
+    scheduler: Scheduler = None,
+    force: Force = False,
+) -> Result:
     """Fit ISR on your data and save the model as one file.
 
     The number of directions, the classes they are found in and the head are chosen by the rule; the
@@ -53,40 +57,29 @@ def fit(
 
     Parameters
     ----------
-    data
-        A .csv, .tsv, .parquet, .npz or .safetensors file, or a folder that isrlearn extract wrote.
-    columns
-        What is what in the file.
     out
         File for the model, ending in .safetensors.
-    rule
-        How the setting is chosen; see isrlearn compare.
     stream
         Read the file in chunks, whatever its size (.npz, .safetensors, .parquet, folder), or not.
     distributed
         Read it in chunks by the workers of a Dask cluster: processes of this machine, or those of
-        the scheduler.
-    scheduler
-        Address of a Dask scheduler whose workers see the file, such as tcp://10.0.0.5:8786.
-    force
-        Overwrite what is there.
+        the scheduler, which must see the file.
     """
     must_exist(data)
-    if out.suffix != ".safetensors":
-        raise UserError(f"--out {out} must end in .safetensors.")
+    may_write(out, force, ".safetensors")
     if scheduler is not None and not distributed:
         raise UserError(f"--scheduler {scheduler} needs --distributed.")
-    may_write(out, force)
-    console = Console()
-    with console.status("Loading ..."):
+    with working("Loading ..."):
         from isrlearn.leaderboard import fit_data
     if distributed or (stream if stream is not None else _size(data) > LARGE):
-        done = _fit_in_chunks(data, columns, out, rule, distributed, scheduler, console)
+        with folder_in_use(out.parent):
+            done = _fit_in_chunks(data, columns, out, rule, distributed, scheduler)
     else:
         with all_or_nothing():
-            rows = columns.read(data)
+            with working(f"Reading {data} ..."):
+                rows = columns.read(data)
             tell(rows.notes)
-            with watching(console) as watch:
+            with watching() as watch:
                 done = fit_data(
                     rows,
                     rule=rule,
@@ -94,9 +87,9 @@ def fit(
                     impute=columns.impute,
                     watch=lambda i, n: watch("Choosing", i, n),
                 )
-            make_folder(out.parent)
-            done.model.save(out)
-    _show(done, rule, out)
+            with written_together(out) as (place,):
+                done.model.save(place)
+    return Result(_figures(done), list(_text(done, rule)), {"model": out})
 
 
 def _fit_in_chunks(
@@ -106,14 +99,12 @@ def _fit_in_chunks(
     rule: str,
     distributed: bool,
     scheduler: str | None,
-    console: Console,
 ) -> Any:
     from isrlearn.leaderboard import fit_chunks
 
     begun = out.with_name(f".{out.name}.passes")
-    make_folder(out.parent)
     try:
-        with mistakes_of_the_user(), _rows_watched(console) as watch:
+        with mistakes_of_the_user(), _rows_watched() as watch:
             file = columns.open(data)
             tell(file.notes)
             with _parts(data, columns, file, distributed, scheduler, watch) as open_part:
@@ -128,9 +119,8 @@ def _fit_in_chunks(
             done.model.save(out)
             shutil.rmtree(begun, ignore_errors=True)
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"finished passes are kept in {begun}: run the same command to go on, or remove it."
-        ) from None
+        kept = f"finished passes are kept in {begun}: run the same command to go on, or remove it."
+        raise Interrupted(kept if begun.exists() else "nothing was written.") from None
     return done
 
 
@@ -183,9 +173,9 @@ def _parts(
 
 
 @contextmanager
-def _rows_watched(console: Console) -> Iterator[Callable[[str, int, int | None], None]]:
+def _rows_watched() -> Iterator[Callable[[str, int, int | None], None]]:
     """Yield a function of (what, done, all) that shows pass, rate and time left."""
-    with watching(console) as watch:
+    with watching() as watch:
         title, n_pass, last, first, begin = "", 0, 0, 0, 0.0
 
         def show(what: str, done: int, total: int | None) -> None:
@@ -210,14 +200,26 @@ def _size(data: Path) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-def _show(done: Any, rule: str, out: Path) -> None:
+def _figures(done: Any) -> dict[str, Any]:
+    return {**done.model.made, "test": None if done.test is None else _scores(done.test)}
+
+
+def _scores(scores: Any) -> dict[str, Any]:
+    label, environment = scores.worst_group
+    return {
+        "average": scores.average,
+        "worst_group": scores.worst,
+        "worst": {"label": label, "environment": environment},
+    }
+
+
+def _text(done: Any, rule: str) -> Iterator[str]:
     made = done.model.made
-    say(f"Chosen by {rule}: {made['setting']} (accuracy by that rule {made['score']:.3f}).")
-    say(f"Directions removed: {made['n_spurious']}. Features: {made['prepared']}.")
+    yield f"Chosen by {rule}: {made['setting']} (accuracy by that rule {made['score']:.3f})."
+    yield f"Directions removed: {made['n_spurious']}. Features: {made['prepared']}."
     if done.test is not None:
         label, environment = done.test.worst_group
-        say(
+        yield (
             f"Test rows: average {done.test.average:.3f}, worst group {done.test.worst:.3f} "
             f"(label {label}, {environment})."
         )
-    say(f"Model: {out.resolve()}")

@@ -1,23 +1,37 @@
 """``isrlearn train``, ``extract`` and ``repair``: thin commands over `isrlearn.networks`."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from isrlearn._cli_bench import Flag, Seed, Whole
-from isrlearn._cli_support import (
-    Interrupted,
-    UserError,
-    make_folder,
-    may_write,
-    mistakes_of_the_user,
-    say,
-    watching,
+from isrlearn._cli_options import (
+    BackboneName,
+    BatchSize,
+    Epochs,
+    Flag,
+    Force,
+    PlanName,
+    Seed,
+    Whole,
 )
+from isrlearn._cli_progress import watching, working
+from isrlearn._cli_support import (
+    Result,
+    UserError,
+    all_or_nothing,
+    answering,
+    going_on,
+    may_fill,
+    may_write,
+    must_exist,
+    plain,
+    written_together,
+)
+
+REPAIRED = ("network.json", "model.safetensors", "report.json")
 
 
 @Parameter(name="*")
@@ -28,8 +42,8 @@ class Source:
     Parameters
     ----------
     data
-        Folder of Waterbirds, CelebA or MultiNLI as released, or a .csv with the columns path or
-        text, label, environment and split.
+        Where the rows are: a folder of Waterbirds, CelebA or MultiNLI as released, or a .csv with
+        the columns path or text, label, environment and split.
     layout
         waterbirds, celeba, multinli or table; found out if left out.
     negation
@@ -63,10 +77,6 @@ class Changes:
 
     Parameters
     ----------
-    epochs
-        Passes over the training rows.
-    batch_size
-        Rows in a step.
     learning_rate
         Of the optimizer.
     weight_decay
@@ -79,8 +89,8 @@ class Changes:
         Stop after so many epochs without a better worst group in validation.
     """
 
-    epochs: Whole = None
-    batch_size: Whole = None
+    epochs: Epochs = None
+    batch_size: BatchSize = None
     learning_rate: float | None = None
     weight_decay: float | None = None
     optimizer: Literal["sgd", "adamw"] | None = None
@@ -92,16 +102,17 @@ class Changes:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
+@answering
 def train(
     *,
     source: Source,
     out: Path,
-    backbone: str | None = None,
+    backbone: BackboneName = None,
     objective: Literal["erm", "reweighting", "groupdro"] = "erm",
-    config: str | None = None,
+    config: PlanName = None,
     seed: Seed = 0,
     changes: Changes = Changes(),  # noqa: B008 - frozen
-) -> None:
+) -> Result:
     """Train a network by ERM, Reweighting or GroupDRO; stopped at any time, it goes on.
 
     The weights of the epoch with the best worst group in validation are kept.
@@ -113,24 +124,20 @@ def train(
     Parameters
     ----------
     out
-        Folder for the network; it is created.
-    backbone
-        resnet50, clip-vit-b32, bert, minilm, efficientnet-lite0, a transformers folder, a name on
-        the Hugging Face hub, or my_module:factory, a function that takes the number of classes.
+        Folder for the network; it is created, and a run that stopped goes on there. One of another
+        run is refused, so that nothing is overwritten.
     objective
         erm, reweighting or groupdro.
-    config
-        Plan to take the settings from: a name (such as waterbirds-resnet50) or a .toml file.
-    seed
-        Decides the new layer, the order of rows and dropout.
     """
-    console = _loading()
+    may_fill(out)
+    must_exist(source.data)
+    loading()
     from isrlearn.networks import NetworkCard, rows_of
     from isrlearn.networks import train as train_network
     from isrlearn.networks._backbones import lasting_name
     from isrlearn.reproduce import find_plan
 
-    with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
+    with going_on(out):
         examples = source.examples()
         plan = find_plan(examples.family, backbone, config)
         settings = replace(plan.training[objective], seed=seed, **changes.given())
@@ -142,28 +149,39 @@ def train(
         )
         network = card.build(seed)
         network.model.to(source.chosen_device())
-        make_folder(out)
         card.save(out)
         rows = rows_of(examples.take("train"), network.inputs)
         kept = rows_of(examples.take("validation"), network.inputs)
-        with watching(console) as watch:
+        with watching() as watch:
             done = train_network(network.model, rows, kept, settings, out=out, watch=watch)
     best = done.epochs[done.best_epoch - 1]
-    say(
+    figures = {
+        "best_epoch": done.best_epoch,
+        "average": best.average,
+        "worst_group": best.worst_group,
+        "epochs": [asdict(epoch) for epoch in done.epochs],
+        "settings": asdict(settings),
+    }
+    text = (
         f"Best epoch {done.best_epoch} of {len(done.epochs)}: in validation average "
-        f"{best.average:.3f}, worst group {best.worst_group:.3f}.\nNetwork: {out.resolve()}"
+        f"{best.average:.3f}, worst group {best.worst_group:.3f}."
     )
+    return Result(figures, [text], {"network": out})
 
 
+@answering
 def extract(
     model: Path | None = None,
+    /,
     *,
     source: Source,
     out: Path,
-    backbone: str | None = None,
-    batch_size: Whole = None,
-) -> None:
-    """Write what goes into the last layer of a network, for all rows. Resumable.
+    backbone: BackboneName = None,
+    batch_size: BatchSize = None,
+) -> Result:
+    """Write what goes into the last layer of a network, for all rows; stopped, it goes on.
+
+    The network is one that isrlearn trained, or a backbone as it comes.
 
     Example: isrlearn extract net --data waterbirds --out features
 
@@ -174,18 +192,17 @@ def extract(
     model
         Folder of a network that isrlearn trained.
     out
-        Folder for the features; it is created.
-    backbone
-        A network as it comes, instead of a trained one.
-    batch_size
-        Rows that go through the network together; 32 if left out.
+        Folder for the features; it is created, and a run that stopped goes on there. One of other
+        features is refused, so that nothing is overwritten.
     """
     if (model is None) == (backbone is None):
         raise UserError("name either the folder of a network or a --backbone.")
-    console = _loading()
+    may_fill(out)
+    must_exist(source.data)
+    loading()
     from isrlearn.networks import extract_features, load_backbone, load_network
 
-    with mistakes_of_the_user(), _going_on(f"the same command goes on from {out}."):
+    with going_on(out):
         examples = source.examples()
         if model is not None:
             network, card = load_network(model)
@@ -193,15 +210,19 @@ def extract(
         else:
             network = load_backbone(str(backbone), len(examples.classes))
         network.model.to(source.chosen_device())
-        with watching(console) as watch:
+        with watching() as watch:
             features = extract_features(
                 network, examples, out, batch_size=batch_size or 32, watch=watch
             )
-    say(f"{len(features)} rows of {features.features.shape[1]} features: {out.resolve()}")
+    n_rows, n_features = features.features.shape
+    text = f"{n_rows} rows of {n_features} features."
+    return Result({"rows": n_rows, "n_features": n_features}, [text], {"features": out})
 
 
+@answering
 def repair(
     model: Path,
+    /,
     *,
     source: Source,
     out: Path,
@@ -210,8 +231,8 @@ def repair(
     head: Literal["refit", "fold"] = "refit",
     balanced: Annotated[bool, Flag] = False,
     seed: Seed = 0,
-    force: Annotated[bool, Flag] = False,
-) -> None:
+    force: Force = False,
+) -> Result:
     """Repair the last layer of a trained network, and say what it did to each group.
 
     Learns from the training rows and scores the test rows. The repaired network has the same
@@ -234,23 +255,19 @@ def repair(
         refit: fit a logistic head on the rest; fold: keep the old head without these directions.
     balanced
         Let all (class, environment) groups count the same in a new head.
-    seed
-        Of the tests that find how many directions there are.
-    force
-        Overwrite what is there.
     """
-    may_write(out, force)
-    console = _loading()
+    files = [may_write(out / name, force) for name in REPAIRED]
+    must_exist(source.data)
+    loading()
     from isrlearn import networks
-    from isrlearn.networks._checkpoints import model_tensors, save_tensors
 
-    with mistakes_of_the_user():
+    with all_or_nothing():
         examples = source.examples()
         network, card = networks.load_network(model)
         examples = examples.numbered_as(card.classes)
         network.model.to(source.chosen_device())
         parts = [networks.rows_of(examples.take(s), network.inputs) for s in ("train", "test")]
-        with watching(console) as watch:
+        with watching() as watch:
             done = networks.repair(
                 network.model,
                 parts[0].loader(32),
@@ -261,13 +278,20 @@ def repair(
                 holdout=parts[1].loader(32),
                 progress=_counter(watch, sum(len(part) for part in parts)),
             )
-        card.save(out, replacing=True)
-        save_tensors(out / "model.safetensors", model_tensors(done.model), {"repaired": str(model)})
         report = _with_names(done.report, examples)
-        figures = report.to_dict()
-        (out / "report.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    say(str(report))
-    say(f"Network: {out.resolve()}")
+        _write_repaired(files, card, done.model, model, report.to_dict())
+    return Result(report.to_dict(), [str(report)], {"network": out, "report": files[-1]})
+
+
+def _write_repaired(
+    files: list[Path], card: Any, network: Any, repaired: Path, figures: dict[str, Any]
+) -> None:
+    from isrlearn.networks._checkpoints import model_tensors, save_tensors
+
+    with written_together(*files) as (card_file, weights, report):
+        card.save(card_file.parent)
+        save_tensors(weights, model_tensors(network), {"repaired": str(repaired)})
+        report.write_text(json.dumps(plain(figures), indent=1), encoding="utf-8")
 
 
 def _transformer(method: str, n_spurious: int | None, seed: int) -> Any:
@@ -301,25 +325,10 @@ def _counter(watch: Any, total: int) -> Any:
     return advance
 
 
-def _loading() -> Console:
-    console = Console()
+def loading() -> None:
+    """Import torch, which takes a while."""
     try:
-        with console.status("Loading ..."):
+        with working("Loading ..."):
             import isrlearn.networks  # noqa: F401
     except ImportError as error:
         raise UserError(str(error)) from error
-    return console
-
-
-class _going_on:  # noqa: N801 - reads as a word in a with statement
-    """Tell after Ctrl-C how to go on."""
-
-    def __init__(self, how: str) -> None:
-        self.how = how
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, *rest: Any) -> None:
-        if kind is KeyboardInterrupt:
-            raise Interrupted(self.how)

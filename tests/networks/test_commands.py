@@ -220,7 +220,7 @@ def test_all_labels_give_the_figures_of_the_table(isrlearn, data, plan, tmp_path
         (["--device", "warp"], "cannot be used here"),
         (["--objective", "magic"], "objective"),
         (["--epochs", "0"], "at least 1"),
-        (["--data", "nowhere"], "nowhere is not there"),
+        (["--data", "nowhere"], "nowhere does not exist"),
         (["--layout", "celeba"], "has no list_attr_celeba.csv"),
     ],
 )
