@@ -60,6 +60,16 @@ class Entry:
         What was chosen in each round.
     fit_seconds, seconds : float
         Time of the last fit and with the choice before it, mean over rounds.
+
+    Examples
+    --------
+    >>> from isrlearn import compare
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, sex, species = load_penguins()
+    >>> found = compare(X, sex, environments=species, methods=["erm"], n_seeds=1, n_draws=50)
+    >>> entry = found["erm"]
+    >>> entry.title, len(entry.groups), entry.against_isr is None
+    ('ERM', 6, True)
     """
 
     key: str
@@ -130,6 +140,21 @@ class Comparison:
         All models and predictions.
     scene : Scene or None
         The rows of the first round, for a page; None where ISR was not compared.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from isrlearn import compare
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, sex, species = load_penguins()
+    >>> found = compare(X, sex, environments=species, methods=["erm"], n_seeds=1, n_draws=50)
+    >>> found.rule, "erm" in found, found.failed()
+    ('worst-group', True, {})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.to_csv(f"{folder}/table.csv")
+    ...     print(Path(f"{folder}/table.csv").read_text()[:21])
+    method,title,average,
     """
 
     entries: tuple[Entry, ...]
@@ -265,6 +290,17 @@ def line(entry: Entry) -> tuple[str, ...]:
     -------
     tuple of str
         As many as `HEADINGS`.
+
+    Examples
+    --------
+    >>> worst, groups = Interval(0.7, 0.6, 0.8), (0.7, 0.9)
+    >>> entry = Entry(
+    ...     key="isr", title="ISR", uses="labels", average=0.85, adjusted_average=0.84,
+    ...     worst_group=worst, worst="sick, north", groups=groups, against_isr=None,
+    ...     n_spurious=(1, 2), settings=("isr=ISRMean(1)",), fit_seconds=0.1, seconds=2.0,
+    ... )
+    >>> dict(zip(HEADINGS, line(entry), strict=True))["worst group"]
+    '70.0 [60.0, 80.0]'
     """
     gain = entry.against_isr
     return (
