@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         moments,
         networks,
         plots,
+        reporting,
         reproduce,
         subspace,
     )
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from isrlearn.diagnosis import Diagnosis
     from isrlearn.leaderboard import Comparison, compare
     from isrlearn.moments import CellMoments
+    from isrlearn.reporting import Report, report
     from isrlearn.subspace import Subspace
 
 __version__ = "0.1.0.dev0"
@@ -54,11 +56,13 @@ _HOMES = {
     "LogisticHead": "isrlearn._heads",
     "RankChoice": "isrlearn._rank_test",
     "RankStep": "isrlearn._rank_test",
+    "Report": "isrlearn.reporting",
     "Selection": "isrlearn._select",
     "Subspace": "isrlearn.subspace",
     "compare": "isrlearn.leaderboard",
     "fold": "isrlearn._folding",
     "repair_head": "isrlearn._folding",
+    "report": "isrlearn.reporting",
     "select": "isrlearn._select",
     "baselines": "isrlearn.baselines",
     "benchmark": "isrlearn.benchmark",
@@ -71,6 +75,7 @@ _HOMES = {
     "moments": "isrlearn.moments",
     "networks": "isrlearn.networks",
     "plots": "isrlearn.plots",
+    "reporting": "isrlearn.reporting",
     "reproduce": "isrlearn.reproduce",
     "subspace": "isrlearn.subspace",
 }
@@ -86,6 +91,7 @@ _SUBMODULES = {
     "moments",
     "networks",
     "plots",
+    "reporting",
     "reproduce",
     "subspace",
 }
@@ -103,6 +109,7 @@ __all__ = [
     "LogisticHead",
     "RankChoice",
     "RankStep",
+    "Report",
     "Selection",
     "Subspace",
     "__version__",
@@ -120,6 +127,8 @@ __all__ = [
     "networks",
     "plots",
     "repair_head",
+    "report",
+    "reporting",
     "reproduce",
     "select",
     "subspace",

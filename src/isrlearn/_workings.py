@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import subspace_angles
 
 from isrlearn._frame import Frame
-from isrlearn._joint import Joint, joint_directions, joint_space
+from isrlearn._joint import Joint, joint_directions, joint_space, joint_values
 from isrlearn._nulls import Evidence
 from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._typing import Float64Array
@@ -31,12 +31,7 @@ class Workings(NamedTuple):
 
     def joint(self, orders: str = "both") -> Joint:
         """Return the evidence in the space of white noise, of both orders or of one alone."""
-        joint = joint_space(*self.observed, self.frame, self.n_rows)
-        if orders == "means":
-            return joint._replace(covariances=np.zeros_like(joint.covariances))
-        if orders == "covariances":
-            return joint._replace(means=np.zeros_like(joint.means))
-        return joint
+        return _of_orders(joint_space(*self.observed, self.frame, self.n_rows), orders)
 
 
 def found_by(workings: Workings, orders: str, alpha: float) -> RankChoice:
@@ -54,6 +49,39 @@ def found_by(workings: Workings, orders: str, alpha: float) -> RankChoice:
         n_rows=workings.n_rows,
         orders=orders,
     )
+
+
+def _of_orders(joint: Joint, orders: str) -> Joint:
+    if orders == "means":
+        return joint._replace(covariances=np.zeros_like(joint.covariances))
+    if orders == "covariances":
+        return joint._replace(means=np.zeros_like(joint.means))
+    return joint
+
+
+def null_spectra(workings: Workings) -> tuple[Float64Array, Float64Array]:
+    """Return the eigenvalues of what differs, in units of noise, and those of chance alone.
+
+    Parameters
+    ----------
+    workings : Workings
+        Of the fit.
+
+    Returns
+    -------
+    values : ndarray of shape (q,)
+        Descending, of the data.
+    nulls : ndarray of shape (B, q)
+        The same of data sets in which environments do not differ.
+    """
+    values = joint_values(workings.joint(workings.orders))
+    nulls = []
+    for means, covariances in zip(*(null[:MOST_DRAWS] for null in workings.null), strict=True):
+        drawn = means.astype(np.float64), covariances.astype(np.float64)
+        joint = joint_space(*drawn, workings.frame, workings.n_rows)
+        nulls.append(joint_values(_of_orders(joint, workings.orders)))
+    shortest = min(len(values), *map(len, nulls))
+    return values[:shortest], np.array([null[:shortest] for null in nulls])
 
 
 def angle_draws(workings: Workings, rank: int) -> Float64Array:

@@ -17,6 +17,7 @@ from isrlearn.leaderboard._methods import Method, chosen_methods
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare, refuse_missing
 from isrlearn.leaderboard._result import Comparison
 from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
+from isrlearn.leaderboard._scene import Table, scene_of
 from isrlearn.leaderboard._splits import Round, default_test, rounds
 
 SEEDS: Final = 3
@@ -130,9 +131,10 @@ def compare(
     sizes = {name: round(np.mean([len(getattr(part, name)) for part in parts])) for name in _PARTS}
     words = next(iter(prepared.values())).words
     notes = notes_on(parts, groups, y, environments)
-    return Comparison(
-        entries, groups, test, rule, n_seeds, sizes, words, notes, tuple(failures), tuple(outcomes)
-    )
+    table, first = Table(X, y, environments, names, with_units), parts[0]
+    scene = scene_of(table, first, prepared[first.rows], outcomes)
+    how = entries, groups, test, rule, n_seeds, sizes, words, notes
+    return Comparison(*how, tuple(failures), tuple(outcomes), scene)
 
 
 _PARTS = ("training", "validation", "test")

@@ -10,20 +10,49 @@ from isrlearn._folding import fold
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import WORST_GROUP, known
 from isrlearn._select import Selection, Watch, in_words, select
+from isrlearn._shown import Head
 from isrlearn._transformers import default_isr
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.io import Data, LinearModel
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.leaderboard._scene import Scene
 from isrlearn.metrics import GroupScores, group_scores
 
 
 class Fitted(NamedTuple):
-    """A model, how it was chosen, and what it does on the test rows if there are any."""
+    """A model, how it was chosen, and what it does on the test rows if there are any.
+
+    Parameters
+    ----------
+    model : LinearModel
+        The whole way from features to a prediction as one linear map.
+    selection : Selection
+        What was tried.
+    test : GroupScores or None
+        Scores on the test rows; None without a split.
+    scene : Scene or None
+        What a page shows of the rows.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.io import read_data
+    >>> from isrlearn.leaderboard import fit_data
+    >>> X, sex, species = load_penguins()
+    >>> rows = {"features": X, "labels": sex, "environments": species}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/p.npz", split=np.arange(333) % 3, **rows)
+    ...     fitted = fit_data(read_data(f"{folder}/p.npz"))
+    >>> fitted.selection.rule, int(fitted.test.sizes.sum())
+    ('worst-group', 111)
+    """
 
     model: LinearModel
     selection: Selection
     test: GroupScores | None
+    scene: Scene | None = None
 
 
 def fit_data(
@@ -56,6 +85,19 @@ def fit_data(
     Returns
     -------
     Fitted
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.io import read_data
+    >>> from isrlearn.leaderboard import fit_data
+    >>> X, sex, species = load_penguins()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/p.npz", features=X, labels=sex, environments=species)
+    ...     model = fit_data(read_data(f"{folder}/p.npz")).model
+    >>> bool(np.mean(model.predict(X) == sex) > 0.8)
+    True
     """
     data.check_for_fit()
     training, validation, test = _parts(data)
@@ -71,7 +113,8 @@ def fit_data(
             watch=watch,
         )
     model = _model(data, preparation, found, impute)
-    return Fitted(model, found, _scores(data, model, test))
+    scene = _scene(data, preparation, found, training, test)
+    return Fitted(model, found, _scores(data, model, test), scene)
 
 
 def diagnose_data(
@@ -93,6 +136,19 @@ def diagnose_data(
     diagnosis : Diagnosis
     prepared : str
         What was done to the features first.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.io import read_data
+    >>> from isrlearn.leaderboard import diagnose_data
+    >>> X, sex, species = load_penguins()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/p.npz", features=X, labels=sex, environments=species)
+    ...     diagnosis, prepared = diagnose_data(read_data(f"{folder}/p.npz"))
+    >>> diagnosis.n_features, prepared
+    (4, 'features divided by their standard deviation')
     """
     data.check_for_fit()
     training, _, _ = _parts(data)
@@ -163,6 +219,24 @@ def _model(
         "rows": len(data),
     }
     return LinearModel(weight, bias, preparation.fill, classifier.classes_, data.schema, made)
+
+
+def _scene(
+    data: Data, preparation: Preparation, found: Selection, training: IntArray, test: IntArray
+) -> Scene:
+    return Scene(
+        X=data.features,
+        y=_labels(data),
+        environments=_environments(data),
+        training=training,
+        scored=test if len(test) else training,
+        held_out=len(test) > 0,
+        names=data.schema.feature_names,
+        preparation=preparation,
+        with_units=data.schema.kind == "table",
+        isr=found.estimator.isr_,
+        after=Head(*fold(found.estimator)),
+    )
 
 
 def _scores(data: Data, model: LinearModel, test: IntArray) -> GroupScores | None:

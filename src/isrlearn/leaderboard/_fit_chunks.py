@@ -16,6 +16,7 @@ from isrlearn._predictor_base import labelled_environments
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import WORST_GROUP
 from isrlearn._select import Selection, Watch, in_words, isr_grid, select
+from isrlearn._shown import Head
 from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn.io import LinearModel
@@ -23,6 +24,7 @@ from isrlearn.io._data import check_classes, check_environments
 from isrlearn.io._open import RowFile
 from isrlearn.leaderboard._fit import Fitted
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.leaderboard._scene import Scene
 from isrlearn.metrics import GroupScores, group_scores
 
 SAMPLE_ROWS: Final = 20_000
@@ -131,6 +133,20 @@ def fit_chunks(
     Returns
     -------
     Fitted
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.io._open import open_file
+    >>> from isrlearn.io._roles import asked_for
+    >>> X, sex, species = load_penguins()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/p.npz", features=X, labels=sex, environments=species)
+    ...     file = open_file(f"{folder}/p.npz", asked_for(None, (), None, ()))
+    ...     fitted = fit_chunks(file, lambda part, prepare: file.rows(part, prepare=prepare))
+    >>> bool(np.mean(fitted.model.predict(X) == sex) > 0.8)
+    True
     """
     _check(file)
     sample = _sample(file, open_part, TRAIN)
@@ -149,7 +165,8 @@ def fit_chunks(
     classifier = ISRClassifier().set_params(**fresh(setting))
     classifier.fit(open_part(TRAIN, InBlocks(preparation)))
     model = _model(file, preparation, classifier, found, len(sample.y))
-    return Fitted(model, found, _scores(file, open_part, model))
+    scene = _scene(file, sample, preparation, classifier)
+    return Fitted(model, found, _scores(file, open_part, model), scene)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +252,25 @@ def _model(
         "rows": file.n_rows(TRAIN),
     }
     return LinearModel(weight, bias, preparation.fill, classifier.classes_, file.schema, made)
+
+
+def _scene(
+    file: RowFile, sample: RowSample, preparation: Preparation, classifier: ISRClassifier
+) -> Scene:
+    rows = np.arange(len(sample.y))
+    return Scene(
+        X=sample.X,
+        y=sample.y,
+        environments=sample.environments,
+        training=rows,
+        scored=rows,
+        held_out=False,
+        names=file.schema.feature_names,
+        preparation=preparation,
+        with_units=file.schema.kind == "table",
+        isr=classifier.isr_,
+        after=Head(*fold(classifier)),
+    )
 
 
 def _scores(file: RowFile, open_part: OpenPart, model: LinearModel) -> GroupScores | None:

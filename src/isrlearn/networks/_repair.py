@@ -16,6 +16,8 @@ from isrlearn._folding import fold
 from isrlearn._html import titled
 from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier
+from isrlearn._rules import known
+from isrlearn._shown import Head, Shown, show_rows
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import check_rows
@@ -45,6 +47,8 @@ class Repair:
         What was removed, in the input space of the layer.
     classifier : ISRClassifier or None
         The classifier that was fitted on the features; None where the old head was folded.
+    shown : Shown
+        Some of the scored rows, for `isrlearn.report`.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Repair:
     report: RepairReport
     subspace: Subspace
     classifier: ISRClassifier | None
+    shown: Shown
 
     def _repr_html_(self) -> str:
         parts = self.report, self.subspace, self.report.diagnosis
@@ -161,7 +166,16 @@ def repair(
         diagnosis=new.diagnosis,
     )
     put_weights(repaired, name, *new.weights)
-    return Repair(model if inplace else repaired, report, new.subspace, new.classifier)
+    shown = show_rows(
+        scored.features,
+        scored.labels,
+        known(scored.known_environments(), len(scored)),
+        subspace=new.subspace,
+        before=_as_head(old),
+        after=_as_head(new.weights),
+        tested=new.finder,
+    )
+    return Repair(model if inplace else repaired, report, new.subspace, new.classifier, shown)
 
 
 def put_weights(model: nn.Module, layer: str, weight: Any, bias: Any) -> None:
@@ -205,7 +219,13 @@ class _New(NamedTuple):
     weights: Weights
     subspace: Subspace
     diagnosis: Diagnosis
+    finder: ISRTransformer
     classifier: ISRClassifier | None = None
+
+
+def _as_head(weights: Weights) -> Head:
+    weight, bias = weights
+    return Head(weight, np.zeros(len(weight)) if bias is None else bias)
 
 
 def _folded(rows: Features, isr: ISRTransformer | None, old: Weights) -> _New:
@@ -213,7 +233,7 @@ def _folded(rows: Features, isr: ISRTransformer | None, old: Weights) -> _New:
     finder.fit(rows.features, rows.labels, environments=rows.known_environments())
     centre = 0.0 if old[1] is None else None
     weights = finder.subspace_.fold_into(*old, centre=centre)
-    return _New(weights, finder.subspace_, finder.diagnose())
+    return _New(weights, finder.subspace_, finder.diagnose(), finder)
 
 
 def _refitted(
@@ -225,7 +245,8 @@ def _refitted(
     weights = two_outputs(classifier.coef_, classifier.intercept_, len(old[0]))
     if old[1] is None:
         weights = _without_bias(classifier, rows, len(old[0]))
-    return _New(weights, classifier.subspace_, classifier.diagnose(), classifier)
+    found = classifier.subspace_, classifier.diagnose(), classifier.isr_, classifier
+    return _New(weights, *found)
 
 
 def _without_bias(classifier: ISRClassifier, rows: Features, n_outputs: int) -> Weights:

@@ -1,0 +1,222 @@
+"""Rows to look at: a sample of those that were scored, with what was removed from them."""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
+from isrlearn._workings import null_spectra
+from isrlearn.diagnosis import Diagnosis
+from isrlearn.subspace import Subspace
+
+MOST_ROWS: Final = 1200
+EXTREMES: Final = 4  # rows shown at each end of a direction
+DIRECTIONS: Final = 3  # whose ends are shown
+SAMPLE: Final = 20_000  # rows that tests for a page are made on
+
+
+class Head(NamedTuple):
+    """A linear head on the coordinates of the rows."""
+
+    weight: Float64Array
+    """(k, d), or (1, d) for two classes."""
+    bias: Float64Array
+    """(k,) or (1,)"""
+
+
+class SpectrumBand(NamedTuple):
+    """Eigenvalues of what differs, and where those of chance alone lie."""
+
+    values: Float64Array
+    """(q,), descending."""
+    low: Float64Array | None
+    """(q,), 2.5 % of chance are below; None where no test was made."""
+    high: Float64Array | None
+    """(q,), 2.5 % of chance are above."""
+    rank: int | None
+    """Directions that tests find; None where no test was made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Some scored rows, what was removed from them, and the heads before and after.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, d)
+        Rows in the coordinates of the heads.
+    y, environments : ndarray of shape (m,)
+        Labels; environments, None where unknown.
+    rows : ndarray of shape (m,)
+        Where each was among the rows that were scored.
+    n_rows : int
+        How many were scored.
+    features : ndarray of shape (m, p)
+        The rows as the user knows them.
+    feature_names : tuple of str
+        Their columns.
+    subspace : Subspace
+        What was removed.
+    before, after : Head or None
+        Heads without and with the removal.
+    spectrum : SpectrumBand or None
+        How much differs in each direction.
+    diagnosis : Diagnosis or None
+        What the tests say.
+    """
+
+    X: FloatArray
+    y: LabelArray
+    environments: LabelArray
+    rows: IntArray
+    n_rows: int
+    features: FloatArray
+    feature_names: tuple[str, ...]
+    subspace: Subspace
+    before: Head | None
+    after: Head | None
+    spectrum: SpectrumBand | None
+    diagnosis: Diagnosis | None
+
+
+def rows_to_show(
+    amounts: Float64Array,
+    y: LabelArray,
+    environments: LabelArray,
+    *,
+    most: int = MOST_ROWS,
+    random_state: int = 0,
+) -> IntArray:
+    """Choose rows of every group, and those at both ends of each direction.
+
+    Groups get equal shares as far as they have rows, so that small ones are seen too.
+
+    Parameters
+    ----------
+    amounts : ndarray of shape (n, r)
+        How much of each removed direction a row has.
+    y, environments : ndarray of shape (n,)
+        Labels and environments.
+    most : int, default=1200
+        How many rows, not counting the ends.
+    random_state : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([0] * 90 + [1] * 10)
+    >>> kept = rows_to_show(np.empty((100, 0)), y, np.array(["a"] * 100), most=30)
+    >>> np.bincount(y[kept]).tolist()
+    [20, 10]
+    """
+    groups = _group_codes(y, environments)
+    order = np.random.default_rng(random_state).permutation(len(y))
+    turn = np.empty(len(y), dtype=np.intp)  # the place of a row within its own group
+    for group in np.unique(groups):
+        own = order[groups[order] == group]
+        turn[own] = np.arange(len(own))
+    sample = order[np.argsort(turn[order], kind="stable")][:most]
+    return np.union1d(sample, _ends(amounts))
+
+
+def _ends(amounts: Float64Array) -> IntArray:
+    if amounts.shape[1] == 0:
+        return np.empty(0, dtype=np.intp)
+    sorted_rows = np.argsort(amounts[:, :DIRECTIONS], axis=0, kind="stable")
+    return np.unique(np.concatenate([sorted_rows[:EXTREMES], sorted_rows[-EXTREMES:]]))
+
+
+def _group_codes(y: LabelArray, environments: LabelArray) -> IntArray:
+    labels = np.unique(np.asarray(y).astype(str), return_inverse=True)[1]
+    places = np.unique(np.asarray(environments).astype(str), return_inverse=True)[1]
+    return np.asarray(labels * (places.max(initial=0) + 1) + places)
+
+
+def amounts_of(subspace: Subspace, X: FloatArray) -> Float64Array:
+    """Return how much of each removed direction rows have, (n, r)."""
+    if subspace.rank == 0:
+        return np.empty((len(X), 0))
+    shift = subspace.functionals @ subspace.centre
+    return np.asarray(np.asarray(X, dtype=np.float64) @ subspace.functionals.T - shift)
+
+
+def show_rows(
+    X: FloatArray,
+    y: LabelArray,
+    environments: LabelArray,
+    *,
+    subspace: Subspace,
+    before: Head | None,
+    after: Head | None,
+    features: FloatArray | None = None,
+    feature_names: Any = None,
+    tested: Any = None,
+) -> Shown:
+    """Choose rows to show.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Scored rows in the coordinates of the heads.
+    y, environments : ndarray of shape (n,)
+        Labels and environments.
+    subspace : Subspace
+        What was removed.
+    before, after : Head or None
+        Heads without and with the removal.
+    features : ndarray of shape (n, p), default=None
+        The rows as the user knows them; None takes X.
+    feature_names : sequence of str, default=None
+        Their columns; None numbers them.
+    tested : fitted transformer, default=None
+        One whose tests and spectrum are shown.
+
+    Returns
+    -------
+    Shown
+    """
+    features = X if features is None else features
+    names = [f"x{j}" for j in range(features.shape[1])] if feature_names is None else feature_names
+    rows = rows_to_show(amounts_of(subspace, X), y, environments)
+    return Shown(
+        X=X[rows],
+        y=np.asarray(y)[rows],
+        environments=np.asarray(environments)[rows],
+        rows=rows,
+        n_rows=len(X),
+        features=np.asarray(features[rows], dtype=np.float64),
+        feature_names=tuple(map(str, names)),
+        subspace=subspace,
+        before=before,
+        after=after,
+        spectrum=None if tested is None else spectrum_band(tested),
+        diagnosis=None if tested is None else tested.diagnose(),
+    )
+
+
+def spectrum_band(fitted: Any) -> SpectrumBand:
+    """Return the spectrum of a fitted transformer, with the band of chance where it has tested.
+
+    Parameters
+    ----------
+    fitted : ISR, ISRMean or ISRCov
+        Fitted; with ``n_spurious="auto"`` it has tests.
+
+    Returns
+    -------
+    SpectrumBand
+        With tests, in units of noise; else the eigenvalues of the method itself.
+    """
+    found = fitted._result()
+    if found.workings is None or found.choice is None:
+        return SpectrumBand(np.abs(found.subspace.spectrum), None, None, None)
+    values, nulls = null_spectra(found.workings)
+    low, high = np.quantile(nulls, [0.025, 0.975], axis=0)
+    return SpectrumBand(values, low, high, found.choice.rank)

@@ -1,0 +1,76 @@
+"""Pictures and texts of rows, small enough for a page."""
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+SIDE: Final = 96  # pixels
+PIXEL_ART: Final = 40  # at most so wide, a picture is kept as it is and enlarged without blur
+LONGEST_TEXT: Final = 400
+
+
+def illustrations(examples: Sequence[Any]) -> Callable[[int], tuple[str | None, str | None]]:
+    """Return the function from the place of a row to its text and image.
+
+    Parameters
+    ----------
+    examples : sequence
+        One for each row: text, an array of shape (h, w) or (h, w, 3), a PIL image, or None.
+    """
+
+    def of(row: int) -> tuple[str | None, str | None]:
+        example = examples[row]
+        if example is None:
+            return None, None
+        if isinstance(example, str):
+            return _short(example), None
+        return None, data_address(example)
+
+    return of
+
+
+def data_address(image: Any) -> str:
+    """Return an image as a data address: a PNG if it is tiny, else a JPEG of 96 pixels.
+
+    Parameters
+    ----------
+    image : ndarray or PIL image
+        Floats from 0 to 1 or bytes; (h, w), (h, w, 1) or (h, w, 3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data_address(np.zeros((4, 4)))[:22]
+    'data:image/png;base64,'
+    """
+    from PIL import Image
+
+    if isinstance(image, np.ndarray):
+        image = Image.fromarray(_as_bytes(image))
+    tiny = max(image.size) <= PIXEL_ART
+    if not tiny:
+        image = image.convert("RGB")
+        image.thumbnail((SIDE, SIDE))
+    written = io.BytesIO()
+    image.save(written, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": 82}))
+    kind = "png" if tiny else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(written.getvalue()).decode('ascii')}"
+
+
+def _as_bytes(image: Any) -> Any:
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[:, :, 0]
+    if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
+        raise ValueError(
+            f"an image has shape {image.shape}: give (height, width) or (height, width, 3)."
+        )
+    if image.dtype == np.uint8:
+        return image
+    return (255 * np.clip(image, 0, 1)).round().astype(np.uint8)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"

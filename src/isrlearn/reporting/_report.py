@@ -1,0 +1,171 @@
+"""The report: a frozen result that shows, saves and reads itself."""
+
+import json
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any, Final, Self
+
+from isrlearn._files import write_whole
+from isrlearn.reporting._codec import from_plain, to_plain
+from isrlearn.reporting._content import (
+    Direction,
+    Group,
+    Made,
+    Method,
+    Plane,
+    Spectrum,
+    Table,
+    Tests,
+    Verdict,
+)
+from isrlearn.reporting._page import render
+
+PROTOCOL: Final = 1
+KEY: Final = "report"
+LARGEST: Final = 2**26  # bytes of a file that is read
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What a model leaned on and what the removal did, as one page; made by `report`.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    verdict : Verdict
+        Worst group before and after.
+    groups : tuple of Group
+        Groups of the scored rows.
+    methods : tuple of Method
+        Models and their accuracies.
+    tables : tuple of Table
+        Figures of all models.
+    spectrum : Spectrum or None
+        How much differs in each direction, and how many were removed.
+    plane : Plane or None
+        Rows along the invariant and the spurious direction.
+    directions : tuple of Direction
+        Rows at the ends of what was removed.
+    tests : Tests or None
+        Diagnosis.
+    made : Made
+        Versions, command, seed, time.
+    geometry : bool, default=False
+        Whether the two pictures of the method are added.
+
+    Examples
+    --------
+    >>> import isrlearn
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, species = load_penguins()
+    >>> model = isrlearn.ISRClassifier(isrlearn.ISRMean(1)).fit(X, y, environments=species)
+    >>> page = isrlearn.report(model, X, y, environments=species, title="Penguins")
+    >>> page
+    Report('Penguins', 1 method, 6 groups)
+    >>> page.html.startswith("<!doctype html>")
+    True
+    """
+
+    title: str
+    verdict: Verdict
+    groups: tuple[Group, ...]
+    methods: tuple[Method, ...]
+    tables: tuple[Table, ...]
+    spectrum: Spectrum | None
+    plane: Plane | None
+    directions: tuple[Direction, ...]
+    tests: Tests | None
+    made: Made
+    geometry: bool = False
+
+    def __repr__(self) -> str:
+        n = len(self.methods)
+        return f"Report({self.title!r}, {n} method{'s'[: n != 1]}, {len(self.groups)} groups)"
+
+    @property
+    def html(self) -> str:
+        """The page, one text that needs nothing else."""
+        return render(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page.
+
+        Parameters
+        ----------
+        path : path
+            An .html file; what is there is replaced.
+
+        Returns
+        -------
+        Path
+        """
+        path = Path(path)
+        text = self.html
+        write_whole(path, lambda p: p.write_text(text, encoding="utf-8"))
+        return path
+
+    def titled(self, title: str) -> Self:
+        """Return the same report under another heading."""
+        return replace(self, title=title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for json; `from_dict` reads them."""
+        return {"protocol": PROTOCOL, **to_plain(self)}
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Self:
+        """Return a report from what `to_dict` gave.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        protocol = plain.get("protocol") if isinstance(plain, dict) else None
+        if protocol != PROTOCOL:
+            raise ValueError(
+                f"protocol {protocol!r:.40} is not {PROTOCOL}: not a report of this version."
+            )
+        found: Self = from_plain(cls, plain)
+        return found
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the report in a result file that a command of isrlearn wrote.
+
+        Parameters
+        ----------
+        path : path
+            A result.json, or the folder it is in.
+        """
+        path = Path(path)
+        path = path / "result.json" if path.is_dir() else path
+        if not path.exists():
+            raise ValueError(f"{path} does not exist: name a result.json, or its folder.")
+        if path.stat().st_size > LARGEST:
+            raise ValueError(
+                f"{path} is larger than {LARGEST >> 20} MiB: not a result of isrlearn."
+            )
+        try:
+            plain = json.loads(path.read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{path} is not json: name a result.json of isrlearn.") from error
+        if not isinstance(plain, dict) or KEY not in plain:
+            raise ValueError(f"{path} holds no report: name a result.json that isrlearn wrote.")
+        try:
+            return cls.from_dict(plain[KEY])
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html)}" '
+            'style="width:100%;height:40rem;border:1px solid #888"></iframe>'
+        )

@@ -1,0 +1,79 @@
+"""Tables of a report."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from isrlearn.leaderboard import HEADINGS, Comparison, line
+from isrlearn.reporting._content import Group, Method, Table
+from isrlearn.reporting._page import percent
+
+MOST_COLUMNS: Final = 12
+MOST_ROWS: Final = 60
+
+
+def group_table(groups: Sequence[Group], methods: Sequence[Method]) -> Table:
+    """Return the accuracies of all groups: models in rows, or groups where there are many.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+        Of the scored rows.
+    methods : sequence of Method
+        With accuracies in the same order.
+    """
+    sentence = "Accuracy in percent of every group; in brackets the number of its rows."
+    names = [f"{g.label}, {g.environment} ({g.size})" for g in groups]
+    if len(groups) <= MOST_COLUMNS:
+        rows = tuple((m.name, *map(percent, m.groups)) for m in methods)
+        ours = next((i for i, m in enumerate(methods) if m.ours), None)
+        return Table("Every group", sentence, ("model", *names), rows, ours)
+    lowest = [min(a for a in at if a is not None) for at in _by_group(methods)]
+    order = sorted(range(len(groups)), key=lambda i: (lowest[i], i))
+    rows = tuple((names[i], *(percent(m.groups[i]) for m in methods)) for i in order[:MOST_ROWS])
+    headings = ("group", *(m.name for m in methods))
+    hidden = max(0, len(groups) - MOST_ROWS)
+    return Table("Every group", f"{sentence} Worst first.", headings, rows, None, hidden)
+
+
+def _by_group(methods: Sequence[Method]) -> list[tuple[float | None, ...]]:
+    return list(zip(*([0.0 if a is None else a for a in m.groups] for m in methods), strict=True))
+
+
+def comparison_tables(
+    result: Comparison, groups: Sequence[Group], methods: Sequence[Method]
+) -> tuple[Table, ...]:
+    """Return the tables of a comparison.
+
+    Parameters
+    ----------
+    result : Comparison
+        What was compared.
+    groups, methods
+        As in `group_table`.
+    """
+    ours = next((i for i, e in enumerate(result.entries) if e.key == "isr"), None)
+    seeds = (
+        "; means over seeds, the worst group being that of each seed" if result.n_seeds > 1 else ""
+    )
+    means = " Means over seeds: the smallest may be above the worst group." if seeds else ""
+    every = group_table(groups, methods)
+    figures = Table(
+        "Every method",
+        "Test accuracy in percent, best worst group first, with 95 % bootstrap intervals over the "
+        f"test rows{seeds}. “Average” is plain over the test rows; “training mix” weighs groups by "
+        "their sizes in training. “ISR minus this” compares worst groups on the same resampled "
+        "rows.",
+        HEADINGS[:-1],
+        tuple(line(entry)[:-1] for entry in result.entries),
+        ours,
+    )
+    saw = Table(
+        "What each method saw and chose",
+        "Rows and labels that a method has seen, and its settings; several where rounds chose "
+        "differently.",
+        ("method", "saw", "chose"),
+        tuple((e.title, e.uses, "; ".join(dict.fromkeys(e.settings))) for e in result.entries),
+        ours,
+    )
+    return figures, replace(every, sentence=every.sentence + means), saw
