@@ -1,4 +1,4 @@
-"""Check every internal link, anchor and picture of the built site: python docs/check_links.py FOLDER."""
+"""Check every internal link and anchor of the site: python docs/check_links.py FOLDER."""
 
 import sys
 from collections.abc import Iterator

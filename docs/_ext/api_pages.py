@@ -14,8 +14,8 @@ INTRODUCTION = """\
 Reference
 =========
 
-Everything that may be relied on. Names that begin with an underscore, and modules that do, may change
-at any time. Nothing is imported before it is used: ``import isrlearn`` loads no other package.
+Everything that may be relied on. Names and modules that begin with an underscore may change at
+any time. Nothing is imported before it is used: ``import isrlearn`` loads no other package.
 """
 
 

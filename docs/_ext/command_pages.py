@@ -13,9 +13,10 @@ INTRODUCTION = """\
 # Command line
 
 `pip install ".[bench,io]"` puts the command `isrlearn` on the path; `make demo` puts it at
-`.venv/bin/isrlearn`. [Start here](../start.md) uses it on a csv. Below is what `isrlearn COMMAND --help`
-prints, taken from the program when this page was built. A mistake of the caller is one line on standard
-error and exit code 2; Ctrl-C is exit code 130, and a line says what was saved.
+`.venv/bin/isrlearn`. [Start here](../start.md) uses it on a csv. Below is what
+`isrlearn COMMAND --help` prints, taken from the program when this page was built. A mistake of the
+caller is one line on standard error and exit code 2; Ctrl-C is exit code 130, and a line says what
+was saved.
 """
 
 
