@@ -185,6 +185,15 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> from isrlearn import ISRMean
+        >>> isr, y = ISRMean(1), [0, 1] * 5
+        >>> for e in ("lab", "field"):
+        ...     isr = isr.partial_fit([[len(e), i] for i in range(10)], y, environments=[e] * 10)
+        >>> isr.spurious_components_.round(6).tolist()
+        [[1.0, 0.0]]
         """
         self._check_parameters()
         first = not hasattr(self, "moments_")

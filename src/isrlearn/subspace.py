@@ -228,6 +228,13 @@ class Subspace:
         -------
         ndarray of shape (min(r, r'),)
             All zero if one span contains the other.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> s = Subspace.orthogonal(np.array([[1.0, 0.0, 0.0]]), centre=np.zeros(3))
+        >>> np.degrees(s.angles_to(np.array([1.0, 1.0, 0.0]))).round()
+        array([45.])
         """
         rows = other.directions if isinstance(other, Subspace) else np.atleast_2d(other)
         self._check_features(rows, "other")
@@ -241,7 +248,21 @@ class Subspace:
         return np.asarray(np.eye(self.n_features) - change)
 
     def to_arrays(self) -> dict[str, Any]:
-        """Return plain arrays from which `from_arrays` rebuilds the subspace."""
+        """Return plain arrays from which `from_arrays` rebuilds the subspace.
+
+        Returns
+        -------
+        dict of str to ndarray
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savez(f"{folder}/removed.npz", **Subspace.nothing(3).to_arrays())
+        ...     with np.load(f"{folder}/removed.npz") as arrays:
+        ...         print(Subspace.from_arrays(arrays))
+        Subspace(rank=0, features=3, scale=0.0)
+        """
         return {
             "protocol": np.array(PROTOCOL),
             "directions": self.directions,
