@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+NO_PAGES = {"webpack-macros.html"}  # a template that the theme leaves in its folder
 TARGETS = {"a": "href", "link": "href", "img": "src", "script": "src", "iframe": "src"}
 
 
@@ -28,7 +29,7 @@ class Page(HTMLParser):
 
 def read_site(folder: Path) -> dict[Path, Page]:
     """Return all pages of a folder by their paths."""
-    paths = sorted(folder.rglob("*.html"))
+    paths = sorted(path for path in folder.rglob("*.html") if path.name not in NO_PAGES)
     return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in paths}
 
 

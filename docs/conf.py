@@ -21,6 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "generated_pages",
+    "plain_names",
     "repository_links",
 ]
 exclude_patterns = ["_ext", "generated/cases"]
@@ -29,7 +30,7 @@ nitpicky = False
 
 # Markdown stays readable on a code host: dollars for mathematics, headings as anchors.
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 myst_all_links_external = False
 suppress_warnings = ["myst.header", "config.cache"]
 

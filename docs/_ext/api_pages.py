@@ -100,11 +100,15 @@ def _summary(module: str) -> str:
 
 def _module_page(module: str, own: list[Entry], homes: dict[int, Entry]) -> str:
     shown = [homes[id(entry.value)] for entry in own]
-    table = "".join(f"   ~{entry.full_name}\n" for entry in shown)
+    table = "".join(f"   {_name_in(module, entry)}\n" for entry in shown)
     tree = "".join(f"   {entry.page}\n" for entry in shown if entry.module == module)
     listing = f".. autosummary::\n   :nosignatures:\n\n{table}\n" if table else ""
     pages_below = f".. toctree::\n   :hidden:\n\n{tree}\n" if tree else ""
     return f"{_title(module)}\n.. automodule:: {module}\n\n{listing}{pages_below}"
+
+
+def _name_in(module: str, entry: Entry) -> str:
+    return entry.name if entry.module == module else f"~{entry.full_name}"
 
 
 def _title(text: str) -> str:

@@ -6,6 +6,8 @@ import api_pages
 import command_pages
 from sphinx.application import Sphinx
 
+from isrlearn.reporting import geometry_html
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,13 +28,7 @@ def changelog() -> str:
 
 def write_geometry() -> None:
     """Write the two pictures that can be turned, as one file of its own."""
-    try:
-        from isrlearn.reporting import geometry_html
-    except ImportError:
-        html = "<!doctype html><meta charset='utf-8'><title>Geometry</title><p>Not in this build."
-    else:
-        html = geometry_html()
-    write_if_new(ROOT / "docs" / "_static" / "geometry.html", html)
+    write_if_new(ROOT / "docs" / "_static" / "geometry.html", geometry_html())
 
 
 def write_all(app: Sphinx) -> None:

@@ -1,5 +1,6 @@
 """Mathematics as MathML, made when the site is built: no script and no network to read it."""
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -8,10 +9,12 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
+SIZES = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")  # a browser sizes brackets by itself
 
 
 def markup(tex: str, *, block: bool) -> str:
     """Return the MathML of a formula; many lines, or marks of columns, are aligned."""
+    tex = SIZES.sub("", tex)
     if block and (r"\\" in tex or "&" in tex) and r"\begin" not in tex:
         tex = rf"\begin{{align}}{tex}\end{{align}}"
     return str(latex2mathml.tex2mathml(tex.strip(), as_block=block))
