@@ -49,11 +49,12 @@ LAYERS = [
     ["benchmark", "networks"],
     ["reproduce", "reporting"],
     ["demo", "_cli_support"],
-    ["_cli_options", "_cli_progress"],
+    ["_cli_options", "_cli_progress", "_cli_pages"],
     ["_cli_demo", "_cli_bench", "_cli_data"],
     ["_cli_bench_show", "_cli_compare", "_cli_fit"],
     ["_cli_networks"],
     ["_cli_reproduce"],
+    ["_cli_app"],
     ["cli"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -64,6 +64,8 @@ class Shown:
         How much differs in each direction.
     diagnosis : Diagnosis or None
         What the tests say.
+    decides : bool, default=True
+        Whether the heads decide for a class, at zero with two; not those of a regression.
     """
 
     X: FloatArray
@@ -78,6 +80,7 @@ class Shown:
     after: Head | None
     spectrum: SpectrumBand | None
     diagnosis: Diagnosis | None
+    decides: bool = True
 
 
 def rows_to_show(
@@ -158,6 +161,7 @@ def show_rows(
     features: FloatArray | None = None,
     feature_names: Any = None,
     tested: Any = None,
+    decides: bool = True,
 ) -> Shown:
     """Choose rows to show.
 
@@ -177,6 +181,8 @@ def show_rows(
         Their columns; None numbers them.
     tested : fitted transformer, default=None
         One whose tests and spectrum are shown.
+    decides : bool, default=True
+        Whether the heads decide for a class.
 
     Returns
     -------
@@ -198,6 +204,7 @@ def show_rows(
         after=after,
         spectrum=None if tested is None else spectrum_band(tested),
         diagnosis=None if tested is None else tested.diagnose(),
+        decides=decides,
     )
 
 

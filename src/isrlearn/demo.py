@@ -2,21 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from matplotlib.figure import Figure
+import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn import plots
-from isrlearn._files import write_whole
+from isrlearn._folding import fold
 from isrlearn._predictors import ISRClassifier
+from isrlearn._shown import Head, show_rows
 from isrlearn._transformers import ISR, ISRMean
+from isrlearn._typing import Float64Array
 from isrlearn.datasets import EnvironmentRows, load_colored_digits
 from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.reporting import Report
+from isrlearn.reporting._content import Made
+from isrlearn.reporting._sources import from_models
 
-N_SPURIOUS = 2  # two classes in two environments identify two directions
-BEFORE_AFTER = ("ERM", "ISR")
+N_SPURIOUS: Final = 2  # two classes in two environments identify two directions
+BEFORE_AFTER: Final = ("ERM", "ISR-Mean")  # the same head: what differs is the removal
+TITLE: Final = "Digits whose colour misleads"
+SIDE: Final = 8
 
 
 @dataclass(frozen=True)
@@ -60,35 +65,69 @@ def model_names() -> list[str]:
     return list(_models(seed=0))
 
 
-def save_picture(rows: list[DemoRow], test: EnvironmentRows, path: Path) -> None:
-    """Draw decision values before and after removal, and accuracies per group.
+def make_report(
+    rows: list[DemoRow],
+    train: EnvironmentRows,
+    test: EnvironmentRows,
+    *,
+    seed: int,
+    made: Made,
+    geometry: bool = False,
+) -> Report:
+    """Return the page of the demonstration.
 
     Parameters
     ----------
     rows : list of DemoRow
-        All models; "before" and "after" are the two without reweighting.
-    test : EnvironmentRows
-        Rows to draw.
-    path : Path
-        File to write.
+        All models; "before" and "after" are those of `BEFORE_AFTER`.
+    train, test : EnvironmentRows
+        Rows that were fitted on and scored.
+    seed : int
+        Of the tests.
+    made : Made
+        How it came about.
+    geometry : bool, default=False
+        Whether to add the two pictures of the method.
     """
-    figure = Figure(figsize=(11, 3.9), layout="constrained", dpi=130)
-    axes = figure.subplots(1, 3)
-    before, after = (row for row in rows if row.name in BEFORE_AFTER)
-    amounts = test.X @ after.model.subspace_.directions[0]
-    for ax, row, title in ((axes[0], before, "before"), (axes[1], after, "after")):
-        decisions = row.model.decision_function(test.X)
-        plots.plot_reliance(
-            ax, amounts, decisions, test.y, test.environments, colors=("#2a8f5b", "#c8452e")
-        )
-        ax.set_title(f"{title}: {row.name}", fontsize=10)
-        ax.set_ylabel("decision value (above 0: digit 5 to 9)")
-    axes[1].sharey(axes[0])
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=4, frameon=False, fontsize=9)
-    plots.plot_group_accuracies(axes[2], {row.name: row.scores for row in (before, after)})
-    axes[2].set_title("accuracy per group", fontsize=10, pad=26)
-    write_whole(path, lambda unfinished: figure.savefig(unfinished, format="png"))
+    before, after = (row.model for row in rows if row.name in BEFORE_AFTER)
+    tested = ISRMean("auto", random_state=seed)
+    tested.fit(train.X, train.y, environments=train.environments)
+    shown = show_rows(
+        test.X,
+        np.where(test.y == 1, "5 to 9", "0 to 4"),
+        test.environments,
+        subspace=after.subspace_,
+        before=Head(*fold(before)),
+        after=Head(*fold(after)),
+        feature_names=_pixel_names(),
+        tested=tested,
+    )
+    return from_models(
+        {row.name: _named(row.scores) for row in rows},
+        shown,
+        names=BEFORE_AFTER,
+        rows=f"{len(test.y)} test rows that no fit has seen.",
+        made=made,
+        examples=[picture_of(row) for row in test.X],
+        title=TITLE,
+        geometry=geometry,
+    )
+
+
+def picture_of(row: Float64Array) -> Float64Array:
+    """Return a row as the picture it is, (8, 8, 3)."""
+    red, green = row.reshape(2, SIDE, SIDE)
+    return np.stack([red, green, np.zeros_like(red)], axis=2)
+
+
+def _named(scores: GroupScores) -> GroupScores:
+    names = np.array(["0 to 4", "5 to 9"])[scores.classes]
+    return GroupScores(names, scores.environments, scores.sizes, scores.correct)
+
+
+def _pixel_names() -> list[str]:
+    places = [f"row {i + 1} column {j + 1}" for i in range(SIDE) for j in range(SIDE)]
+    return [f"{colour}, {place}" for colour in ("red", "green") for place in places]
 
 
 def _models(seed: int) -> dict[str, ISRClassifier]:

@@ -22,6 +22,10 @@ MIXED: Final = Rotation.from_euler("yx", [-1.32, 0.18]).as_matrix()
 def geometry_html() -> str:
     """Return a page with both pictures that needs nothing else.
 
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> from isrlearn.reporting import geometry_html

@@ -56,8 +56,16 @@ def data_address(image: Any) -> str:
         image.thumbnail((SIDE, SIDE))
     written = io.BytesIO()
     image.save(written, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": 82}))
-    kind = "png" if tiny else "jpeg"
-    return f"data:image/{kind};base64,{base64.b64encode(written.getvalue()).decode('ascii')}"
+    return _address("png" if tiny else "jpeg", written.getvalue())
+
+
+def png_address(written: bytes) -> str:
+    """Return a PNG file as a data address."""
+    return _address("png", written)
+
+
+def _address(kind: str, written: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(written).decode('ascii')}"
 
 
 def _as_bytes(image: Any) -> Any:

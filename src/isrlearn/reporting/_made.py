@@ -34,6 +34,16 @@ def made_now(
         What else the reader should know.
     packages : sequence of str, default=()
         Packages beside the core ones whose versions matter.
+
+    Returns
+    -------
+    Made
+
+    Examples
+    --------
+    >>> from isrlearn.reporting import made_now
+    >>> made_now(seed="0").versions[0][0]
+    'Python'
     """
     named = ((name, _version(name)) for name in (*PACKAGES, *packages))
     return Made(

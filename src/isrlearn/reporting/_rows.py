@@ -38,6 +38,7 @@ def plane_of(shown: Shown) -> Plane | None:
         return None
     X = np.asarray(shown.X, dtype=np.float64)
     invariant, has_threshold = _invariant(X, shown.after)
+    has_threshold = has_threshold and shown.decides
     spurious = _scaled(amounts_of(shown.subspace, X) @ _mix(shown), centre=True)
     labels, label_codes = _coded(shown.y)
     environments, environment_codes = _coded(shown.environments)

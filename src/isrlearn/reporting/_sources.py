@@ -259,6 +259,7 @@ def _shown(fitted: Any, X: Any, y: Any, environments: Any, before: Any) -> Shown
         after=after,
         feature_names=names,
         tested=isr,
+        decides=not isinstance(fitted, ISRRegressor),
     )
 
 
@@ -293,6 +294,8 @@ def from_models(
     rows: str,
     made: Made,
     examples: Sequence[Any] | None = None,
+    title: str = "Models",
+    geometry: bool = False,
 ) -> Report:
     """Return the report of several models scored on the same rows.
 
@@ -308,13 +311,13 @@ def from_models(
         Which rows were scored, in words.
     made : Made
         How it came about.
-    examples : sequence, default=None
+    examples, title, geometry
         As in `report`.
     """
     groups, methods = methods_of(models, ours=names[1])
     named = {method.name: method for method in methods}
-    return _report(
-        "Models",
+    found = _report(
+        title,
         verdict_on(named[names[0]], named[names[1]], rows),
         groups,
         methods,
@@ -322,8 +325,9 @@ def from_models(
         shown,
         made,
         examples,
-        same=True,
+        same=False,
     )
+    return replace(found, geometry=geometry)
 
 
 def _report(

@@ -1,0 +1,135 @@
+"""A real browser and real pages; skipped where there is none, unless it is asked for."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTHS = (360, 1440)
+SCHEMES = ("light", "dark")
+
+
+def missing(reason):
+    if os.environ.get("ISRLEARN_BROWSER") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium, driven by Playwright."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed: make browser")
+    path = os.environ.get("ISRLEARN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        missing("no Chromium: install the package chromium, or set ISRLEARN_CHROMIUM")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
+
+
+def run(*arguments, cwd):
+    command = [sys.executable, "-m", "isrlearn", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def demo_page(folder):
+    """What ``make demo`` ends with."""
+    run("demo", "--geometry", "--out", "demo", cwd=folder)
+    return folder / "demo" / "report.html"
+
+
+@pytest.fixture(scope="session")
+def compare_page(folder):
+    """A comparison whose names are hostile, from a csv."""
+    import pandas as pd
+    from report_support import HOSTILE, hostile_rows
+
+    X, y, e = hostile_rows(np.random.default_rng(np.random.SeedSequence().entropy % 2**32), n=400)
+    table = pd.DataFrame(X, columns=[f"{name} {i}" for i, name in enumerate(HOSTILE)])
+    table[HOSTILE[3]], table["hospital"] = y, e
+    table.to_csv(folder / "a <b>&'quoted' 😀 file.csv", index=False)
+    run(
+        "compare",
+        "a <b>&'quoted' 😀 file.csv",
+        "--label",
+        HOSTILE[3],
+        "--environment",
+        "hospital",
+        "--seeds",
+        "1",
+        "--out",
+        "compare",
+        cwd=folder,
+    )
+    return folder / "compare" / "report.html"
+
+
+@pytest.fixture(scope="session")
+def bench_page(folder):
+    run("bench", "run", "--examples", "2", "3s'", "--seeds", "2", "--jobs", "1", cwd=folder)
+    run("bench", "plot", "--html", "bench.html", cwd=folder)
+    return folder / "bench.html"
+
+
+@pytest.fixture(scope="session")
+def geometry_page(folder):
+    from isrlearn.reporting import geometry_html
+
+    path = folder / "geometry.html"
+    path.write_text(geometry_html(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=["demo_page", "compare_page", "bench_page", "geometry_page"])
+def any_page(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def opened(browser):
+    """A function that opens a page and remembers what went wrong."""
+    contexts = []
+
+    def open_(path, width=1440, scheme="light", **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.trouble = []
+        page.on("console", lambda message: page.trouble.append(message.text))
+        page.on("pageerror", lambda error: page.trouble.append(str(error)))
+        page.on("dialog", lambda dialog: page.trouble.append(f"dialog {dialog.message}"))
+        page.requests = []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()

@@ -1,0 +1,352 @@
+"""The page: it tells the truth, needs nothing else, and cannot be broken out of."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from conftest import draw_rows
+from report_support import HOSTILE, Page, hostile_rows
+from sklearn.linear_model import LogisticRegression
+
+import isrlearn
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor, Report, compare
+from isrlearn._shown import EXTREMES, amounts_of, rows_to_show, show_rows
+from isrlearn.leaderboard._bootstrap import interval, worst_group_draws
+from isrlearn.metrics import group_scores
+from isrlearn.reporting import geometry_html
+from isrlearn.reporting._page import script_hash
+from isrlearn.reporting._rows import feature_shares, plane_of
+from isrlearn.reporting._scores import worst_estimate
+
+SECTIONS = ["verdict", "groups", "spectrum", "plane", "removed", "diagnosis", "made"]
+
+
+def cue(random, n=600, shift=3.0):
+    """Two classes, two environments, a cue in column 1 that follows the environment."""
+    y, e = random.integers(0, 2, n), random.integers(0, 2, n)
+    agree = random.uniform(size=n) < 0.9
+    e = np.where(agree, y, e)
+    X = random.normal(size=(n, 5))
+    X[:, 0] += 1.5 * y
+    X[:, 1] += shift * e
+    return X, y, np.array(["left", "right"])[e]
+
+
+def fitted_page(random, **options):
+    X, y, e = cue(random)
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    plain = LogisticRegression().fit(X, y)
+    return isrlearn.report(model, X, y, environments=e, before=plain, **options)
+
+
+def test_the_page_has_every_section_once_with_a_sentence(random):
+    page = Page(fitted_page(random, geometry=True).html)
+    assert page.sections() == [*SECTIONS[:-1], "geometry", "made"]
+    page.check_safe()
+    for name in page.sections():
+        assert name in page.ids
+
+
+def test_figures_on_the_page_are_those_of_the_models(random):
+    X, y, e = cue(random)
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    plain = LogisticRegression().fit(X, y)
+    found = isrlearn.report(model, X, y, environments=e, before=plain)
+    for method, fitted in zip(found.methods, (plain, model), strict=True):
+        scores = group_scores(y, fitted.predict(X), environments=e)
+        assert method.worst.value == scores.worst
+        assert method.average == scores.average
+        assert sorted(method.groups) == sorted(scores.accuracies.ravel())
+        assert f"{100 * scores.worst:.1f}" in Page(found.html).text
+    assert found.verdict.before.name == "LogisticRegression"
+
+
+def test_hostile_names_stay_text(random):
+    X, y, e = hostile_rows(random)
+    import pandas as pd
+
+    table = pd.DataFrame(X, columns=HOSTILE)
+    model = ISRClassifier(ISR(2)).fit(table, y, environments=e)
+    made = isrlearn.reporting.made_now(command=" ".join(HOSTILE), notes=HOSTILE)
+    found = isrlearn.report(
+        model,
+        table,
+        y,
+        environments=e,
+        title=" ".join(HOSTILE),
+        examples=[HOSTILE[i % len(HOSTILE)] for i in range(len(y))],
+        made=made,
+    )
+    page = Page(found.html)
+    page.check_safe()
+    assert "{{ 7 * 7 }}" in page.text and HOSTILE[0] in page.text and HOSTILE[5] in page.text
+    again = Report.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.html == found.html
+
+
+def test_a_hostile_comparison_stays_text(random):
+    X, y, e = hostile_rows(random)
+    found = compare(
+        X, y, environments=e, feature_names=HOSTILE, methods=["erm", "isr"], n_seeds=1, n_draws=50
+    )
+    page = Page(isrlearn.report(found, title=HOSTILE[2]).html)
+    page.check_safe()
+    assert HOSTILE[0] in page.text
+
+
+def test_the_policy_of_the_page_allows_its_own_script_and_no_address(random):
+    page = Page(fitted_page(random).html)
+    policy = next(v for tag, name, v in page.attributes if tag == "meta" and "default-src" in v)
+    assert "default-src 'none'" in policy and script_hash(page.scripts[0]) in policy
+    assert "http" not in policy
+    assert not re.search(r"https?://", fitted_page(random).html)
+
+
+def test_a_report_comes_back_from_json(random):
+    found = fitted_page(random)
+    assert Report.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+@pytest.mark.parametrize("damage", ["drop", "type", "protocol", "image", "list"])
+def test_a_damaged_report_is_refused_with_its_place(random, damage):
+    plain = json.loads(json.dumps(fitted_page(random).to_dict()))
+    if damage == "drop":
+        del plain["verdict"]["rows"]
+    elif damage == "type":
+        plain["methods"][0]["average"] = "<script>"
+    elif damage == "protocol":
+        plain["protocol"] = 99
+    elif damage == "image":
+        plain["directions"][0]["most"][0]["image"] = "javascript:alert(1)"
+    else:
+        plain["groups"] = {"a": 1}
+    with pytest.raises(ValueError, match=r"report|protocol|image"):
+        Report.from_dict(plain)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"report": 3}', "\x00\xff", "[" * 100_000])
+def test_a_file_that_is_no_result_is_refused(tmp_path, text):
+    path = tmp_path / "result.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"result\.json"):
+        Report.load(path)
+
+
+def test_every_group_is_shown_and_so_are_the_ends(random):
+    n = 5000
+    y = (random.uniform(size=n) < 0.01).astype(int)
+    e = np.array(["a", "b"])[(random.uniform(size=n) < 0.02).astype(int)]
+    amounts = random.normal(size=(n, 2))
+    kept = rows_to_show(amounts, y, e, most=100)
+    assert len(kept) <= 100 + 4 * EXTREMES
+    for label in (0, 1):
+        for place in ("a", "b"):
+            here = (y == label) & (e == place)
+            assert np.isin(np.flatnonzero(here), kept).sum() >= min(here.sum(), 25)
+    for column in amounts.T:
+        order = np.argsort(column)
+        assert set(order[:EXTREMES]) | set(order[-EXTREMES:]) <= set(kept)
+
+
+def test_a_model_that_does_not_lean_has_an_upright_line(random):
+    X, y, e = cue(random)
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    plain = LogisticRegression().fit(X, y)
+    upright = isrlearn.report(model, X, y, environments=e, before=model)
+    leaning = isrlearn.report(model, X, y, environments=e, before=plain)
+    assert abs(upright.plane.leaning) < 1e-6
+    assert abs(leaning.plane.leaning) > 0.2
+
+
+def test_amounts_do_not_depend_on_where_the_origin_is(random):
+    X, y, e = cue(random)
+    shift = 100 * random.normal(size=X.shape[1])
+    one, two = (ISRMean(1).fit(Z, y, environments=e) for Z in (X, X + shift))
+    np.testing.assert_allclose(
+        amounts_of(one.subspace_, X), amounts_of(two.subspace_, X + shift), atol=1e-6
+    )
+
+
+def test_feature_shares_are_squared_correlations_within_classes(random):
+    X, y, _ = cue(random)
+    amount = X[:, 1] + 0.3 * random.normal(size=len(X)) + 5 * y
+    inside = lambda v: v - np.where(y == 1, v[y == 1].mean(), v[y == 0].mean())  # noqa: E731
+    expected = [np.corrcoef(inside(X[:, j]), inside(amount))[0, 1] ** 2 for j in range(5)]
+    np.testing.assert_allclose(feature_shares(X, amount, y), expected, atol=1e-10)
+
+
+def test_the_interval_is_that_of_resampled_rows(random):
+    X, y, e = cue(random, n=400)
+    predicted = np.where(random.uniform(size=400) < 0.8, y, 1 - y)
+    scores = group_scores(y, predicted, environments=e)
+    codes = np.unique(np.char.add(y.astype(str), e), return_inverse=True)[1]
+    right = (predicted == y)[:, None]
+    draws = worst_group_draws(right, np.ones_like(right), codes, n_draws=4000)[:, 0]
+    expected = interval(scores.worst, draws)
+    found = worst_estimate(scores)
+    np.testing.assert_allclose(
+        [found.value, found.low, found.high], [expected.value, *expected[1:]], atol=0.03
+    )
+
+
+def test_strong_differences_stand_out_of_the_band_of_chance(random):
+    X, y, e = cue(random, shift=6.0)
+    found = ISR(random_state=0).fit(X, y, environments=e)
+    page = isrlearn.report(found, X, y, environments=e)
+    assert page.spectrum.values[0] > 3 * page.spectrum.high[0]
+    assert page.spectrum.n_found == page.spectrum.n_removed == found.n_spurious_
+    assert [step.p_value for step in page.spectrum.steps] == found.rank_choice_.p_values.tolist()
+
+
+@pytest.mark.parametrize("make", [ISR, ISRMean, ISRCov])
+def test_transformers_have_a_page_without_scores(make):
+    X, y, e = draw_rows(3, n_environments=3)
+    found = isrlearn.report(make(1).fit(X, y, environments=e), X, y, environments=e)
+    assert found.methods == () and found.plane is None and len(found.directions) == 1
+    assert Page(found.html).sections() == ["verdict", "spectrum", "removed", "diagnosis", "made"]
+
+
+def test_a_regressor_has_a_page(random):
+    X, _, e = cue(random)
+    y = X[:, 0] + 0.1 * random.normal(size=len(X))
+    model = ISRRegressor(ISR(1)).fit(X, y, environments=e)
+    found = isrlearn.report(model, X, y, environments=e)
+    assert sorted(found.plane.labels) == ["high target", "low target", "middle target"]
+    assert not found.plane.has_threshold
+    Page(found.html).check_safe()
+
+
+def test_several_classes_unknown_environments_and_nothing_removed(random):
+    X, y, e = draw_rows(5, n_classes=4, n_environments=3)
+    e = e.astype(object)
+    e[:7] = None
+    model = ISRClassifier(ISRMean(2)).fit(X, y, environments=e)
+    found = isrlearn.report(model, X, y, environments=e)
+    assert "unknown" in found.plane.environments and found.plane.boundary is None
+    Page(found.html).check_safe()
+    nothing = ISRClassifier(ISRMean(0)).fit(X, y, environments=e)
+    page = isrlearn.report(nothing, X, y, environments=e)
+    assert page.plane is None and page.directions == ()
+    Page(page.html).check_safe()
+
+
+def test_a_thousand_groups_are_cut_and_it_says_so(random):
+    n = 6000
+    y, e = np.arange(n) % 2, np.arange(n) // 2 % 500
+    X = random.normal(size=(n, 4)) + y[:, None]
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    found = isrlearn.report(model, X, y, environments=e)
+    text = Page(found.html).text
+    assert "more are not shown" in text and "more groups are not drawn" in text
+    assert len(found.html) < 1_500_000
+
+
+def test_the_page_of_many_rows_is_small_and_says_that_it_shows_a_sample(random):
+    n = 160_000
+    X, y, e = cue(random, n=n)
+    table = np.concatenate([X, random.normal(size=(n, 15))], axis=1)
+    found = compare(
+        table, y, environments=e, methods=["erm", "isr"], n_seeds=1, n_draws=20, test="random"
+    )
+    page = isrlearn.report(found)
+    assert len(page.html.encode()) < 3_000_000
+    text = " ".join(Page(page.html).text.split())
+    assert re.search(r"\d+ of 32000 rows are drawn: a sample", text)
+    assert len(page.plane.invariant) < 1300
+
+
+def test_texts_and_images_of_rows_are_shown(random):
+    X, y, e = cue(random)
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    texts = [f"the text of row {i}" for i in range(len(X))]
+    found = isrlearn.report(model, X, y, environments=e, examples=texts)
+    for row in (*found.directions[0].most, *found.directions[0].least):
+        assert row.text == texts[row.row]
+    images = random.uniform(size=(len(X), 6, 6, 3))
+    shown = isrlearn.report(model, X, y, environments=e, examples=list(images))
+    assert shown.directions[0].most[0].image.startswith("data:image/png;base64,")
+    large = isrlearn.report(
+        model, X, y, environments=e, examples=list(np.zeros((len(X), 200, 100), dtype=np.uint8))
+    )
+    assert large.directions[0].most[0].image.startswith("data:image/jpeg;base64,")
+    with pytest.raises(ValueError, match=r"image has shape"):
+        isrlearn.report(model, X, y, environments=e, examples=[np.zeros(3)] * len(X))
+
+
+def test_ends_are_the_rows_with_most_and_least(random):
+    X, y, e = cue(random)
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    found = isrlearn.report(model, X, y, environments=e).directions[0]
+    order = np.argsort(amounts_of(model.subspace_, X)[:, 0])
+    assert [row.row for row in found.most] == order[::-1][:EXTREMES].tolist()
+    assert [row.row for row in found.least] == order[:EXTREMES].tolist()
+
+
+def test_what_has_no_report_is_refused(random):
+    with pytest.raises(TypeError, match="LogisticRegression has no report"):
+        isrlearn.report(LogisticRegression())
+    X, y, e = cue(random)
+    with pytest.raises(ValueError, match="needs rows"):
+        isrlearn.report(ISRMean(1).fit(X, y, environments=e))
+
+
+def test_a_comparison_without_isr_has_scores_alone(random):
+    X, y, e = cue(random)
+    found = compare(X, y, environments=e, methods=["erm"], n_seeds=1, n_draws=20)
+    page = isrlearn.report(found)
+    assert Page(page.html).sections() == ["verdict", "groups", "made"]
+
+
+def test_the_verdict_says_what_the_figures_bear_out(random):
+    better = fitted_page(random)
+    before, after = better.verdict.before.worst, better.verdict.after.worst
+    words = better.verdict.sentence
+    assert ("better, by more than chance" in words) == (after.low > before.high)
+    assert ("overlap" in words) == (after.low <= before.high and before.low <= after.high)
+
+
+def test_the_page_is_shown_in_a_notebook_in_a_frame_of_its_own(random):
+    html = fitted_page(random, title=HOSTILE[0])._repr_html_()
+    assert html.startswith("<iframe") and html.count("<") == 2
+
+
+def test_pictures_of_the_method_are_seen_as_the_script_would_draw_them():
+    from isrlearn.reporting import _geometry
+
+    page = Page(geometry_html())
+    page.check_safe()
+    assert page.tags.count("svg") == 2
+    means = _geometry.mean_scene()["shapes"]
+    triangle = next(shape for shape in means if shape["kind"] == "triangle")
+    space = np.array([[float(v) for v in p.split(",")] for p in triangle["space"].split()])
+    plane = next(shape for shape in means if shape["kind"] == "plane")
+    corners = np.array([[float(v) for v in p.split(",")] for p in plane["space"].split()])
+    normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
+    # The means lie in the plane, and the arrow stands upright on it.
+    assert np.abs((space - corners[0]) @ normal).max() < 0.02 * np.linalg.norm(normal)
+    arrow = next(shape for shape in means if shape["kind"] == "axis")
+    ends = np.array([[float(v) for v in p.split(",")] for p in arrow["space"].split()])
+    along = ends[1] - ends[0]
+    assert abs(along @ normal) > 0.99 * np.linalg.norm(along) * np.linalg.norm(normal)
+
+
+def test_ellipsoids_differ_across_the_arrow_only():
+    from isrlearn.reporting import _geometry
+
+    extents = []
+    for e in ("e0", "e1"):
+        wires = [s for s in _geometry.covariance_scene()["shapes"] if s["kind"] == f"{e} wire"]
+        points = np.array(
+            [[float(v) for v in p.split(",")] for wire in wires for p in wire["space"].split()]
+        )
+        extents.append(np.abs(points @ _geometry.MIXED).max(axis=0))
+    assert abs(extents[0][0] - extents[1][0]) < 0.02
+    assert np.all(extents[1][1:] > 2 * extents[0][1:])
+
+
+def test_a_plane_needs_a_removal_and_a_head(random):
+    X, y, e = cue(random)
+    isr = ISRMean(1).fit(X, y, environments=e)
+    shown = show_rows(X, y, e, subspace=isr.subspace_, before=None, after=None)
+    assert plane_of(shown) is None
