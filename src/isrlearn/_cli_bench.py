@@ -27,11 +27,12 @@ from isrlearn._cli_support import (
     Result,
     UserError,
     answering,
-    folder_in_use,
     may_fill,
     may_write,
     mistakes_of_the_user,
     say,
+    uninterrupted,
+    written_together,
 )
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -181,8 +182,8 @@ def draw(out: Path, make: Any) -> None:
         from isrlearn.benchmark import figures
 
         figure = make(figures)
-        with folder_in_use(out.parent):
-            figures.save(figure, out)
+        with written_together(out) as (place,):
+            figures.save(figure, place)
 
 
 def _client(scheduler: str | None) -> Any:
@@ -205,7 +206,8 @@ def _run(jobs: list[Any], work: Work, redo: bool) -> tuple[Any, dict[str, Any]]:
     from isrlearn.benchmark import Store, pending
     from isrlearn.benchmark import run as run_jobs
 
-    store = Store(work.store).create()
+    with uninterrupted(heeding=True):  # a new store is made aside, and what is aside removed
+        store = Store(work.store).create()
     missing = jobs if redo else pending(jobs, store)
     n_known = len(jobs) - len(missing)
     known = f"{n_known} of them in {store.path} already"

@@ -116,7 +116,8 @@ def _fit_in_chunks(
                     impute=columns.impute,
                     watch=lambda i, n: watch("Choosing", i, n),
                 )
-            done.model.save(out)
+            with written_together(out) as (place,):
+                done.model.save(place)
             shutil.rmtree(begun, ignore_errors=True)
     except KeyboardInterrupt:
         kept = f"finished passes are kept in {begun}: run the same command to go on, or remove it."

@@ -86,10 +86,12 @@ def table1(
     if len(plan.heads.heads) > 1 and "plain" in plan.heads.heads:
         text += "\n\nThe same with plain heads, in which every row counts alike:\n\n"
         text += text_table(table_rows(results, "plain"), theirs)
-    return _written(networks.out, "table1", text, results, theirs)
+    return _written(networks.out, "table1", text, results, theirs, made="networks")
 
 
-def _written(out: Path, name: str, text: str, results: list[Any], theirs: Any) -> Result:
+def _written(
+    out: Path, name: str, text: str, results: list[Any], theirs: Any, *, made: str
+) -> Result:
     """Write a table as csv and as text."""
     from isrlearn.reproduce.tables import csv_rows, table_rows, write_csv
 
@@ -108,7 +110,7 @@ def _written(out: Path, name: str, text: str, results: list[Any], theirs: Any) -
     ]
     seeds = len({result["seed"] for result in results})
     figures = {"cells": cells, "seeds": seeds, "rule": results[0]["rule"]}
-    return Result(figures, [text, ""], files)
+    return Result(figures, [text, ""], {**files, made: out / made})
 
 
 def _cells(scores: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def table2(
         f"group. Settings chosen by the {results[0]['rule']}. The paper's rows are of CLIP "
         "ViT-B/32 on Waterbirds.\n\n"
     ) + text_table(table_rows(results), theirs)
-    return _written(out, "table2", text, results, theirs)
+    return _written(out, "table2", text, results, theirs, made="frozen")
 
 
 @reproduce.command(name="partial-labels")
@@ -204,7 +206,7 @@ def partial_labels(
         with written_together(*files.values()) as (table, picture):
             write_csv(table, records)
             figure.savefig(picture, format="png")
-    return Result({"records": records}, files=files)
+    return Result({"records": records}, files={**files, "networks": out / "networks"})
 
 
 def _partial_records(run: Any, result: Any, plan: Any, advance: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
@@ -214,19 +215,26 @@ def _either(suffixes: Sequence[str]) -> str:
 
 
 @contextmanager
-def folder_in_use(folder: Path, *, option: str = "--out") -> Iterator[Path]:
-    """Create a folder and those above it; what is empty at the end is removed again."""
-    missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
+def folder_in_use(*folders: Path, option: str = "--out") -> Iterator[None]:
+    """Create folders and those above them; what is empty at the end is removed again."""
+    ways = [(folder, *folder.absolute().parents) for folder in folders]
+    missing = [path for way in ways for path in way if not path.exists()]
     try:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{option} {folder} cannot be created: {error.strerror}.") from error
-        yield folder
+        for folder in folders:
+            _make(folder, option)
+        yield
     finally:
-        for made in missing:
-            with suppress(OSError):  # it holds something
-                made.rmdir()
+        with uninterrupted():
+            for made in missing:
+                with suppress(OSError):  # it holds something
+                    made.rmdir()
+
+
+def _make(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{option} {folder} cannot be created: {error.strerror}.") from error
 
 
 @contextmanager
@@ -241,40 +249,83 @@ def written_together(*paths: Path, option: str = "--out") -> Iterator[list[Path]
         Where the user named them.
     """
     folders = list(dict.fromkeys(path.parent for path in paths))
-    with _all_in_use(folders, option) as stages:
-        places = [stages[path.parent] / path.name for path in paths]
-        yield places
-        with uninterrupted():
-            for place, path in zip(places, paths, strict=True):
-                place.replace(path)
-
-
-@contextmanager
-def _all_in_use(folders: list[Path], option: str) -> Iterator[dict[Path, Path]]:
-    """Yield for each folder one inside it, which is gone at the end."""
-    if not folders:
-        yield {}
-        return
-    first, *others = folders
-    with folder_in_use(first, option=option):
-        stage = Path(tempfile.mkdtemp(prefix=".isrlearn-", suffix=".part", dir=first))
+    stages: dict[Path, Path] = {}
+    with folder_in_use(*folders, option=option):
         try:
-            with _all_in_use(others, option) as stages:
-                yield {first: stage, **stages}
+            with uninterrupted(heeding=True):  # no folder is made that nobody knows of
+                for folder in folders:
+                    stages[folder] = Path(tempfile.mkdtemp(".part", ".isrlearn-", folder))
+            places = [stages[path.parent] / path.name for path in paths]
+            yield places
+            with uninterrupted():
+                for place, path in zip(places, paths, strict=True):
+                    place.replace(path)
         finally:
             with uninterrupted():
-                shutil.rmtree(stage, ignore_errors=True)
+                for stage in stages.values():
+                    shutil.rmtree(stage, ignore_errors=True)
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Leave Ctrl-C out of account: for steps that belong together and take no time."""
+def warnings_as_notes() -> Iterator[None]:
+    """Print what libraries warn of as a note, without the place in their code."""
+
+    def show(message: Warning | str, *where: Any, **other: Any) -> None:
+        note(f"note: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def ctrl_c_wins() -> Iterator[None]:
+    """Let Ctrl-C be the end of everything, also where a library makes another error of it.
+
+    An extension module that is stopped while it is imported reports that it cannot be imported.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    pressed = threading.Event()
+
+    def remember(number: int, frame: Any) -> None:
+        pressed.set()
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    except Interrupted:
+        raise
+    except Exception:
+        if pressed.is_set():
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def uninterrupted(*, heeding: bool = False) -> Iterator[None]:
+    """Keep Ctrl-C out of steps that belong together and take no time.
+
+    Parameters
+    ----------
+    heeding : bool, default=False
+        Whether a Ctrl-C that came meanwhile counts after these steps; else it came too late.
+    """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGINT, lambda number, frame: None)  # not SIG_IGN: it is inherited
+    pressed: list[int] = []
+    # Not SIG_IGN, which processes that are started would inherit.
+    signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    if pressed and heeding:
+        signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,229 @@
+"""Ctrl-C at every step that changes the disk: nothing is half-written, old and new never mixed."""
+
+import json
+import os
+import random as chance
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command_support import (
+    CALLS,
+    COMMANDS,
+    TESTS,
+    arguments,
+    make_world,
+    run,
+    skip_without_torch,
+    snapshot,
+)
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+AT_ONCE = ("demo", "compare", "fit", "predict", "diagnose", "repair", "bench plot", "bench export")
+"""Commands that write at their end: all or nothing."""
+GOING_ON = tuple(c for c in COMMANDS if "{out}" in CALLS[c] and c not in AT_ONCE)
+"""Commands that go on where they were stopped."""
+MOST_STEPS = 6
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "sqlite3.connect")
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+class Steps:
+    """Counts what changes files below a folder, and presses Ctrl-C before one of these steps."""
+
+    def __init__(self):
+        self.below = None
+        self.count = 0
+        self.stop_at = None
+        self.known = False
+
+    def __call__(self, event, details):
+        if self.below is None or self.below not in str(details[:1]):
+            return
+        opened = event == "open" and bool((details[2] or 0) & WRITING)
+        if opened or event in CHANGES:
+            self.count += 1
+            if self.count == self.stop_at:
+                signal.raise_signal(signal.SIGINT)
+
+    @contextmanager
+    def watch(self, folder, stop_at=None):
+        if not self.known:
+            sys.addaudithook(self)  # it cannot be removed: without a folder it does nothing
+            self.known = True
+        self.below, self.count, self.stop_at = str(folder), 0, stop_at
+        # Processes in the background ignore Ctrl-C, and that is inherited.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield self
+        finally:
+            self.below = None
+            signal.signal(signal.SIGINT, before)
+
+
+STEPS = Steps()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(TESTS)
+        yield make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(TESTS)
+
+
+def some_steps(n_steps, random):
+    steps = random.choice(n_steps, size=min(n_steps, MOST_STEPS), replace=False)
+    return [int(step) + 1 for step in steps]
+
+
+def unfinished(folder):
+    return [name for name in snapshot(folder) if any(p.startswith(".") for p in Path(name).parts)]
+
+
+@contextmanager
+def quick(command):
+    """Let the demonstration fit fewer digits: it is run many times."""
+    with pytest.MonkeyPatch.context() as patch:
+        if command == "demo":
+            from isrlearn import demo
+
+            whole = demo.load(0)
+            found = list(demo.run_models(*whole, 0))
+            patch.setattr(demo, "load", lambda seed: whole)
+            patch.setattr(demo, "run_models", lambda train, test, seed: iter(found))
+        yield
+
+
+def test_every_command_that_writes_is_tested():
+    assert {c for c in COMMANDS if "{out}" in CALLS[c]} == {*AT_ONCE, *GOING_ON}
+
+
+@pytest.mark.parametrize("command", AT_ONCE)
+def test_stopped_at_any_step_nothing_or_everything_is_there(
+    command, world, tmp_path, random, capsys
+):
+    skip_without_torch(command)
+    out = tmp_path / "out" / "deep"
+    words = arguments(command, world, out=out)
+    with quick(command):
+        with STEPS.watch(tmp_path / "out") as steps:
+            assert run(*words) == 0
+        names = snapshot(out)
+        for path in out.iterdir():
+            path.write_text("mine", encoding="utf-8")
+        mine = snapshot(out)
+        for stop_at in some_steps(steps.count, random):
+            capsys.readouterr()
+            with STEPS.watch(tmp_path / "new", stop_at):
+                code = run(*arguments(command, world, out=tmp_path / "new" / "deep"))
+            check_line(capsys, code)
+            if code == 130:
+                assert not (tmp_path / "new").exists()
+            else:  # it came when everything was there
+                assert set(snapshot(tmp_path / "new" / "deep")) == set(names)
+                remove(tmp_path / "new")
+            with STEPS.watch(tmp_path / "out", stop_at):
+                code = run(*words, "--force")
+            if code == 130:
+                assert snapshot(out) == mine
+            else:
+                assert set(snapshot(out)) == set(names)
+                assert not {"mine"} & set(snapshot(out).values())
+                for path in out.iterdir():
+                    path.write_text("mine", encoding="utf-8")
+
+
+def check_line(capsys, code):
+    assert code in (0, 130)
+    if code == 130:
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith("isrlearn: interrupted; ")
+
+
+def remove(folder):
+    import shutil
+
+    shutil.rmtree(folder)
+
+
+def figures(text):
+    """Return what a result has but for times and places."""
+    found = json.loads(text)
+    return {k: v for k, v in found.items() if k not in ("files", "seconds", "known", "done")}
+
+
+@pytest.mark.parametrize("command", GOING_ON)
+def test_stopped_at_any_step_it_goes_on_to_the_same_end(command, world, tmp_path, random, capsys):
+    skip_without_torch(command)
+    words = arguments(command, world, out=tmp_path / "whole")
+    with STEPS.watch(tmp_path / "whole") as steps:
+        assert run(*words, "--json") == 0
+    expected = figures(capsys.readouterr().out)
+    out = tmp_path / "out"
+    force = ["--force"] if command == "bench complexity" else []
+    for stop_at in sorted(some_steps(steps.count, random))[:3]:
+        with STEPS.watch(out, stop_at):
+            code = run(*arguments(command, world, out=out), *force)
+        check_line(capsys, code)
+        assert unfinished(tmp_path) == []
+    capsys.readouterr()
+    assert run(*arguments(command, world, out=out), *force, "--json") == 0
+    assert figures(capsys.readouterr().out) == expected
+    # A checkpoint that outlives the end of its training is whole, and not looked at any more.
+    left = {name for name in snapshot(out) if not name.endswith("checkpoint.safetensors")}
+    assert left == set(snapshot(tmp_path / "whole"))
+
+
+def start(folder, *words):
+    """Start a command that tells on standard error what it has imported."""
+    return subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "isrlearn", *map(str, words)],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def stop_after(process, module, seconds=0.0):
+    """Press Ctrl-C when a module is imported, or later; return the code and the last line."""
+    for line in process.stderr:
+        if line.rpartition("|")[2].strip() == module:
+            break
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    lines = [line for line in err.splitlines() if not line.startswith("import time:")]
+    return process.returncode, lines
+
+
+@pytest.mark.parametrize("module", ["cyclopts.exceptions", "isrlearn._cli_support", "isrlearn.cli"])
+def test_ctrl_c_at_the_very_start_is_one_line(module, tmp_path):
+    code, lines = stop_after(start(tmp_path, "demo"), module)
+    assert code == 130
+    assert [line.partition(";")[0] for line in lines] == ["isrlearn: interrupted"]
+    assert snapshot(tmp_path) == {}
+
+
+@pytest.mark.parametrize("command", ["demo", "compare", "fit", "diagnose", "bench plot"])
+def test_ctrl_c_at_a_random_moment_leaves_nothing_or_everything(command, world, tmp_path):
+    seconds = chance.uniform(0, 3)
+    print(f"after {seconds:.2f} seconds")
+    process = start(tmp_path, *arguments(command, world, out=tmp_path / "out"))
+    code, lines = stop_after(process, "isrlearn._cli_support", seconds)
+    if code == 130:
+        assert lines[-1].startswith("isrlearn: interrupted; ")
+        assert not (tmp_path / "out").exists()
+    else:
+        assert unfinished(tmp_path) == []
