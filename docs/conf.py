@@ -48,7 +48,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"repair_a_network",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.ForReaders",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
@@ -92,4 +92,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "others": [], "contributing": [], "changelog": []}
+NO_NEIGHBOURS = ("index", "start", "others", "contributing", "changelog", "generated/commands")
+html_sidebars: dict[str, list[str]] = {page: [] for page in NO_NEIGHBOURS}

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from isrlearn.cli import app
 
-WIDTH = 92
+WIDTH = 80
 INTRODUCTION = """\
 # Command line
 

@@ -10,6 +10,9 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 SIZES = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])")  # a browser sizes brackets by itself
+# As an accent, a bar is drawn into the letter by browsers that have no mathematical font.
+BAR = re.compile(r'<mover accent="true">(\s*<mi>\w</mi>\s*)<mo stretchy="false">ˉ</mo>')
+HIGHER = r'<mover accent="false">\1<mo stretchy="true">‾</mo>'
 
 
 def markup(tex: str, *, block: bool) -> str:
@@ -17,7 +20,7 @@ def markup(tex: str, *, block: bool) -> str:
     tex = SIZES.sub("", tex)
     if block and (r"\\" in tex or "&" in tex) and r"\begin" not in tex:
         tex = rf"\begin{{align}}{tex}\end{{align}}"
-    return str(latex2mathml.tex2mathml(tex.strip(), as_block=block))
+    return BAR.sub(HIGHER, str(latex2mathml.tex2mathml(tex.strip(), as_block=block)))
 
 
 def write(translator: Any, node: nodes.Element, *, block: bool) -> None:

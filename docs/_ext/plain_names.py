@@ -5,16 +5,14 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-FITTED = re.compile(r"(?<![\w.\\])([A-Za-z]\w*)_(?![\w`])")
+FITTED = re.compile(r"(``.+?``|`[^`]+`)|(?<![\w.\\])([A-Za-z]\w*)_(?![\w`])")
 
 
 def escaped(line: str) -> str:
     """Escape fitted names outside of backticks and examples."""
     if line.lstrip().startswith((">>>", "...", "..")):
         return line
-    parts = line.split("`")
-    parts[::2] = [FITTED.sub(r"\1\\_", part) for part in parts[::2]]
-    return "`".join(parts)
+    return FITTED.sub(lambda match: match[1] or rf"{match[2]}\_", line)
 
 
 def escape_all(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
