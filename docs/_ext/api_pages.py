@@ -46,20 +46,22 @@ def modules() -> list[str]:
 def entries() -> list[Entry]:
     """Return all public names; an object with two homes is documented in the first."""
     result: list[Entry] = []
+    taken = {name.lower() for name in modules()}
     for module_name in modules():
         module = import_module(module_name)
         for name in module.__all__:
             value = getattr(module, name)
             if not inspect.ismodule(value):
-                result.append(Entry(module_name, name, value, _page(result, module_name, name)))
+                page = _page(taken, f"{module_name}.{name}", value)
+                taken.add(page.lower())
+                result.append(Entry(module_name, name, value, page))
     return result
 
 
-def _page(before: list[Entry], module: str, name: str) -> str:
+def _page(taken: set[str], name: str, value: Any) -> str:
     """Return the name of a page that no other has, also where case does not count."""
-    page = f"{module}.{name}"
-    taken = {entry.page.lower() for entry in before}
-    return f"{page}-function" if page.lower() in taken else page
+    kind = "class" if inspect.isclass(value) else "function"
+    return f"{name}-{kind}" if name.lower() in taken else name
 
 
 def documented(everything: list[Entry]) -> list[Entry]:
