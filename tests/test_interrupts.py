@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -92,16 +93,26 @@ def unfinished(folder):
 
 @contextmanager
 def quick(command):
-    """Let the demonstration fit fewer digits: it is run many times."""
+    """Let the demonstration compute only once: it is run many times."""
     with pytest.MonkeyPatch.context() as patch:
         if command == "demo":
             from isrlearn import demo
 
-            whole = demo.load(0)
-            found = list(demo.run_models(*whole, 0))
-            patch.setattr(demo, "load", lambda seed: whole)
-            patch.setattr(demo, "run_models", lambda train, test, seed: iter(found))
+            for name in ("load", "run_models", "make_report"):
+                patch.setattr(demo, name, once(getattr(demo, name)))
         yield
+
+
+def once(function):
+    found = []
+
+    def remembered(*values, **options):
+        if not found:
+            result = function(*values, **options)
+            found.append(list(result) if isinstance(result, Iterator) else result)
+        return found[0]
+
+    return remembered
 
 
 def test_every_command_that_writes_is_tested():

@@ -27,15 +27,15 @@ def worst_groups(table):
     return {m[1].strip(): float(m[2]) for m in re.finditer(pattern, table)}
 
 
-def test_demo_prints_the_table_and_writes_the_picture(tmp_path):
+def test_demo_prints_the_table_and_writes_the_report(tmp_path):
     run = isrlearn("demo", "--out", "new/folder", "--seed", "3", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     rows = worst_groups(run.stdout)
     assert min(rows["ISR-Mean"], rows["ISR"]) > rows["ERM"] + 0.1
-    picture = tmp_path / "new/folder/before-after.png"
-    assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert "Picture:" in run.stdout
-    assert [p.name for p in picture.parent.iterdir()] == ["before-after.png"]
+    report = tmp_path / "new/folder/report.html"
+    assert report.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+    assert f"Report: {report}" in run.stdout
+    assert {p.name for p in report.parent.iterdir()} == {"report.html", "result.json"}
 
 
 def test_the_rivals_in_the_readme_are_those_of_the_demo(tmp_path):
@@ -56,13 +56,13 @@ def test_the_rivals_in_the_readme_are_those_of_the_demo(tmp_path):
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):
-    picture = tmp_path / "before-after.png"
-    picture.write_text("mine")
+    report = tmp_path / "report.html"
+    report.write_text("mine")
     run = isrlearn("demo", "--out", str(tmp_path), cwd=tmp_path)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
     assert "--force" in run.stderr
-    assert picture.read_text() == "mine"
+    assert report.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
