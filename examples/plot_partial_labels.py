@@ -57,7 +57,7 @@ plot_curve(ax, shares, scores.mean(axis=1), half, marker="o", color="#3b6fb6", l
 plain = worst_group(LogisticRegression(max_iter=1000).fit(train.X, train.y))
 ax.axhline(plain, color="0.4", linestyle="--", label="logistic regression")
 ax.set(xlabel="share of rows whose colour is known", ylabel="worst group", ylim=(0, 0.8))
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="center right")
 fig.tight_layout()
 plt.show()
 for share, row in zip(shares, scores, strict=True):

@@ -31,11 +31,19 @@ def write_geometry() -> None:
     write_if_new(ROOT / "docs" / "_static" / "geometry.html", geometry_html())
 
 
+def write_reference(folder: Path) -> None:
+    """Write the pages of the reference; those of names that are gone go too."""
+    pages = {folder / f"{name}.rst": text for name, text in api_pages.pages().items()}
+    for path, text in pages.items():
+        write_if_new(path, text)
+    for path in set(folder.glob("*.rst")) - set(pages):
+        path.unlink()
+
+
 def write_all(app: Sphinx) -> None:
     """Write every generated page."""
     folder = Path(app.srcdir) / "generated"
-    for name, text in api_pages.pages().items():
-        write_if_new(folder / "api" / f"{name}.rst", text)
+    write_reference(folder / "api")
     write_if_new(folder / "commands.md", command_pages.page())
     write_if_new(folder / "changelog.md", changelog())
     write_geometry()
