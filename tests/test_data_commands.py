@@ -11,7 +11,9 @@ import time
 
 import numpy as np
 import pytest
+from report_support import Page
 
+from isrlearn import Report
 from isrlearn.cli import main
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io import LinearModel, Schema, read_data
@@ -72,10 +74,12 @@ def test_compare_writes_a_table_a_page_and_json(patients, tmp_path, capsys, test
         low, high = float(record["worst_group_low"]), float(record["worst_group_high"])
         assert low <= high
         assert "labels" in record["uses"]
-    page = (tmp_path / "o" / "page.html").read_text(encoding="utf-8")
-    assert "http" not in page
-    for part in ("<h2>Methods</h2>", "<h2>Groups</h2>", "ISR&#39;s head, nothing removed"):
-        assert part in page
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    assert "://" not in page
+    for part in ("verdict", "groups", "spectrum", "plane", "removed", "diagnosis", "made"):
+        assert f'<h2 id="{part}">' in page
+    assert "ISR&#39;s head, nothing removed" in page
+    assert Report.load(tmp_path / "o").html == page
 
 
 def test_compare_prints_json_alone_for_machines(patients, tmp_path, capsys):
@@ -90,8 +94,8 @@ def test_names_of_the_data_stay_text_in_the_page(tmp_path, random, monkeypatch):
     hospitals = ("<img src=x onerror=alert(1)>", "שלום", "x" * 300)
     file = write_patients(tmp_path / "a.csv", random, hospitals=hospitals, hostile=True)
     assert run("compare", file, *COLUMNS, *SOME) == 0
-    page = (tmp_path / "isrlearn-compare" / "page.html").read_text(encoding="utf-8")
-    assert "<script" not in page
+    page = (tmp_path / "isrlearn-compare" / "report.html").read_text(encoding="utf-8")
+    Page(page).check_safe()
     assert "<img" not in page
     assert "&lt;img src=x" in page
 

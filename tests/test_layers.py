@@ -52,7 +52,7 @@ LAYERS = [
     ["_cli_options", "_cli_progress", "_cli_pages"],
     ["_cli_demo", "_cli_bench", "_cli_data"],
     ["_cli_bench_show", "_cli_compare", "_cli_fit"],
-    ["_cli_networks"],
+    ["_cli_networks", "_cli_report"],
     ["_cli_reproduce"],
     ["_cli_app"],
     ["cli"],

@@ -177,8 +177,8 @@ def test_feature_shares_are_squared_correlations_within_classes(random):
 
 
 def test_the_interval_is_that_of_resampled_rows(random):
-    X, y, e = cue(random, n=400)
-    predicted = np.where(random.uniform(size=400) < 0.8, y, 1 - y)
+    _, y, e = cue(random, n=8000)
+    predicted = np.where(random.uniform(size=8000) < 0.8, y, 1 - y)
     scores = group_scores(y, predicted, environments=e)
     codes = np.unique(np.char.add(y.astype(str), e), return_inverse=True)[1]
     right = (predicted == y)[:, None]
@@ -249,10 +249,12 @@ def test_the_page_of_many_rows_is_small_and_says_that_it_shows_a_sample(random):
     found = compare(
         table, y, environments=e, methods=["erm", "isr"], n_seeds=1, n_draws=20, test="random"
     )
-    page = isrlearn.report(found)
+    assert len(isrlearn.report(found).html.encode()) < 3_000_000
+    model = ISRClassifier(ISRMean(1)).fit(table, y, environments=e)
+    page = isrlearn.report(model, table, y, environments=e)
     assert len(page.html.encode()) < 3_000_000
     text = " ".join(Page(page.html).text.split())
-    assert re.search(r"\d+ of 32000 rows are drawn: a sample", text)
+    assert re.search(r"\d+ of 160000 rows are drawn: a sample", text)
     assert len(page.plane.invariant) < 1300
 
 

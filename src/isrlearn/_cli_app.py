@@ -11,6 +11,7 @@ from isrlearn._cli_data import diagnose, predict
 from isrlearn._cli_demo import demo
 from isrlearn._cli_fit import fit
 from isrlearn._cli_networks import extract, repair, train
+from isrlearn._cli_report import report
 from isrlearn._cli_reproduce import reproduce
 from isrlearn._cli_support import UserError, say, terminal
 
@@ -29,7 +30,7 @@ stopped by Ctrl-C, with nothing half-written left.
 """
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "Start": (demo,),
-    "Your data": (compare, fit, predict, diagnose),
+    "Your data": (compare, fit, predict, diagnose, report),
     "Networks": (train, extract, repair),
     "The paper": (bench, reproduce),
 }

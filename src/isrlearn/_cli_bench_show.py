@@ -1,10 +1,12 @@
 """``isrlearn bench status``, ``table``, ``plot`` and ``export``: what a store has."""
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 from isrlearn._cli_bench import PICTURES, bench, draw
 from isrlearn._cli_options import STORE, Flag, Force, StoreFile
+from isrlearn._cli_pages import Html, made_here, page_file
 from isrlearn._cli_progress import working
 from isrlearn._cli_support import (
     Result,
@@ -66,7 +68,7 @@ def table(
     markdown
         Print as Markdown.
     """
-    means = _means(store)
+    means = means_of(store)
     from isrlearn.benchmark.summary import agreement
     from isrlearn.benchmark.tables import agreement_text, error_tables
 
@@ -82,6 +84,7 @@ def plot(
     *,
     store: StoreFile = STORE,
     out: Path = Path("linear-unit-tests.png"),
+    html: Html = None,
     force: Force = False,
 ) -> Result:
     """Draw the paper's figure: six panels, mean test error against number of environments.
@@ -90,16 +93,37 @@ def plot(
 
     Example: isrlearn bench plot --out figure.svg
 
+    Example: isrlearn bench plot --html
+
     Parameters
     ----------
     out
         File for the picture, ending in .png, .svg or .pdf.
     """
-    may_write(out, force, *PICTURES)
-    means = _means(store)
+    page = page_file(html, out, force)
+    if page is None:
+        may_write(out, force, *PICTURES)
+    begin = time.monotonic()
+    means = means_of(store)
     with all_or_nothing():
-        draw(out, lambda figures: figures.unit_test_figure(means))
-    return Result({"cells": means.to_dict("records")}, files={"picture": out})
+        if page is None:
+            draw(out, lambda figures: figures.unit_test_figure(means))
+        else:
+            write_bench_page(means, page, "--html", made_here(begin))
+    files = {"picture": out} if page is None else {"report": page}
+    return Result({"cells": means.to_dict("records")}, files=files)
+
+
+def write_bench_page(
+    means: Any, path: Path, option: str, made: Any, title: str | None = None
+) -> None:
+    """Write the page of a benchmark."""
+    with working("Writing the report ..."):
+        from isrlearn.reporting import bench_html
+
+        text = bench_html(means, made, **({} if title is None else {"title": title}))
+        with written_together(path, option=option) as (place,):
+            place.write_text(text, encoding="utf-8")
 
 
 @bench.command
@@ -153,7 +177,8 @@ def _rows(store: Path) -> Any:
     return frame_of(Store(store).check())
 
 
-def _means(store: Path) -> Any:
+def means_of(store: Path) -> Any:
+    """Return the mean errors of a store."""
     with working("Loading ..."):
         from isrlearn.benchmark.summary import mean_errors, of_figure
     with mistakes_of_the_user(), working(f"Reading {store} ..."):

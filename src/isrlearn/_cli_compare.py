@@ -1,15 +1,13 @@
 """``isrlearn compare``: every method on a user's file."""
 
-import json
 import os
-import shlex
-import sys
-from collections.abc import Sequence
+import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from isrlearn._cli_data import AS_FOUND, Columns
 from isrlearn._cli_options import Data, Force, Jobs, Rule, Seeds, Several
+from isrlearn._cli_pages import made_here, result_text
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Result,
@@ -23,7 +21,7 @@ from isrlearn._cli_support import (
 
 MANY_CLASSES = 20
 MOST_JOBS = 8  # more would wait for the slowest method
-FILES = {"table": "table.csv", "result": "result.json", "page": "page.html"}
+FILES = {"table": "table.csv", "result": "result.json", "report": "report.html"}
 
 
 @answering
@@ -43,7 +41,8 @@ def compare(
     """Compare ISR with its rivals on your data, to see which one to ship.
 
     Every method is fitted on the same rows and chooses its setting by the same rule; test labels
-    are looked at once, at the end. Prints the table and writes table.csv, result.json, page.html.
+    are looked at once, at the end. Prints the table and writes table.csv, result.json and
+    report.html, a page to send to a colleague.
 
     Example: isrlearn compare patients.csv --label disease --environment hospital
 
@@ -56,10 +55,11 @@ def compare(
         Some methods only: erm, class-reweighted, group-reweighted, subsampled, group-dro, dfr,
         leace, leace-class, inlp, coral, v-rex, irm, isr, or my_module:MyEstimator.
     out
-        Folder for the table, the result and the page; it is created.
+        Folder for the table, the result and the report; it is created.
     """
     must_exist(data)
     files = {name: may_write(out / file, force) for name, file in FILES.items()}
+    begin = time.monotonic()
     with working("Loading ..."):
         from isrlearn.leaderboard import compare as run
     with all_or_nothing():
@@ -85,7 +85,9 @@ def compare(
                 n_jobs=jobs or min(os.cpu_count() or 1, MOST_JOBS),
                 watch=watch,
             )
-        _write(result, list(files.values()), data, notes)
+        with working("Writing the report ..."):
+            made = made_here(begin, seed=f"0 to {seeds - 1}", notes=notes)
+            _write(result, list(files.values()), f"Methods on {data.name}", made)
     return Result(result.to_dict(), _text(result), files)
 
 
@@ -102,15 +104,14 @@ def _unused_split(rows: Any, test: str | None) -> list[str]:
     return [f"the split of the file is not used, since the test is {test}."]
 
 
-def _write(result: Any, files: list[Path], data: Path, notes: Sequence[str]) -> None:
-    from isrlearn.leaderboard import page
+def _write(result: Any, files: list[Path], title: str, made: Any) -> None:
+    from isrlearn.reporting import report
 
-    command = "isrlearn " + shlex.join(sys.argv[1:])
-    html = page(result, title=f"Methods on {data.name}", command=command, notes=notes)
+    page = report(result, title=title, made=made)
     with written_together(*files) as (table, figures, shown):
         result.to_csv(table)
-        figures.write_text(json.dumps(result.to_dict(), indent=1), encoding="utf-8")
-        shown.write_text(html, encoding="utf-8")
+        figures.write_text(result_text(page, result.to_dict()), encoding="utf-8")
+        shown.write_text(page.html, encoding="utf-8")
 
 
 def _text(result: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """``isrlearn predict`` and ``diagnose``, and what commands on a file of rows share."""
 
 import csv
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +9,7 @@ from typing import Any, Literal
 from cyclopts import Parameter
 
 from isrlearn._cli_options import Count, Data, Force, Names, Seed
+from isrlearn._cli_pages import Html, made_here, page_file
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Result,
@@ -145,7 +147,7 @@ def diagnose(
     *,
     columns: Columns = AS_FOUND,
     seed: Seed = 0,
-    html: Path | None = None,
+    html: Html = None,
     force: Force = False,
 ) -> Result:
     """Say what differs between environments, how sure it is, and which assumption fails.
@@ -153,30 +155,34 @@ def diagnose(
     Example: isrlearn diagnose patients.csv --label disease --environment hospital
 
     Example: isrlearn diagnose features.npz --html diagnosis.html
-
-    Parameters
-    ----------
-    html
-        File for the diagnosis as a page, ending in .html; it is printed in any case.
     """
     must_exist(data)
-    if html is not None:
-        may_write(html, force, ".html", option="--html")
+    page = page_file(html, Path(f"{data.stem}-diagnosis"), force)
+    begin = time.monotonic()
     with working("Loading ..."):
-        from isrlearn.leaderboard import diagnose_data
+        from isrlearn.leaderboard._fit import tests_on
     with all_or_nothing():
         with working(f"Reading {data} ..."):
             rows = columns.read(data)
         tell(rows.notes)
         with working("Testing ..."):
-            found, prepared = diagnose_data(rows, pca=columns.pca, impute=columns.impute, seed=seed)
-        if html is not None:
-            page = f"<!doctype html><meta charset='utf-8'>{found._repr_html_()}"
-            with written_together(html, option="--html") as (place,):
-                place.write_text(page, encoding="utf-8")
-    figures = {**diagnosis_figures(found), "prepared": prepared}
-    files = {} if html is None else {"page": html}
-    return Result(figures, [str(found), f"Features: {prepared}."], files)
+            tested = tests_on(rows, pca=columns.pca, impute=columns.impute, seed=seed)
+            found = tested.isr.diagnose()
+        if page is not None:
+            with written_together(page, option="--html") as (place,):
+                _write_diagnosis(tested, place, data, made_here(begin, seed=str(seed)))
+    figures = {**diagnosis_figures(found), "prepared": tested.prepared}
+    files = {} if page is None else {"report": page}
+    return Result(figures, [str(found), f"Features: {tested.prepared}."], files)
+
+
+def _write_diagnosis(tested: Any, place: Path, data: Path, made: Any) -> None:
+    from isrlearn.reporting import report
+
+    rows = tested.X, tested.y
+    title = f"What differs between environments in {data.name}"
+    page = report(tested.isr, *rows, environments=tested.environments, title=title, made=made)
+    place.write_text(page.html, encoding="utf-8")
 
 
 def diagnosis_figures(found: Any) -> dict[str, Any]:

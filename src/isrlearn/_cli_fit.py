@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from isrlearn._cli_data import AS_FOUND, Columns
 from isrlearn._cli_options import Data, Flag, Force, Rule, Scheduler
+from isrlearn._cli_pages import Html, made_here, page_file
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Interrupted,
@@ -41,6 +42,7 @@ def fit(
     stream: Annotated[bool | None, Parameter(negative="--no-stream")] = None,
     distributed: Annotated[bool, Flag] = False,
     scheduler: Scheduler = None,
+    html: Html = None,
     force: Force = False,
 ) -> Result:
     """Fit ISR on your data and save the model as one file.
@@ -52,6 +54,9 @@ def fit(
     and fitted on all, in bounded memory. Stopped, the same command goes on where it was.
 
     Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
+
+    Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
+    --html
 
     Example: isrlearn fit features.safetensors --out m.safetensors --distributed
 
@@ -69,11 +74,21 @@ def fit(
     may_write(out, force, ".safetensors")
     if scheduler is not None and not distributed:
         raise UserError(f"--scheduler {scheduler} needs --distributed.")
+    page = page_file(html, out, force)
+    files = {"model": out} if page is None else {"model": out, "report": page}
+    begin = time.monotonic()
+
+    def save(done: Any) -> None:
+        with written_together(*files.values()) as (model, *pages):
+            done.model.save(model)
+            for place in pages:
+                _write_page(done, place, data, begin)
+
     with working("Loading ..."):
         from isrlearn.leaderboard import fit_data
     if distributed or (stream if stream is not None else _size(data) > LARGE):
         with folder_in_use(out.parent):
-            done = _fit_in_chunks(data, columns, out, rule, distributed, scheduler)
+            done = _fit_in_chunks(data, columns, out, rule, distributed, scheduler, save)
     else:
         with all_or_nothing():
             with working(f"Reading {data} ..."):
@@ -87,9 +102,16 @@ def fit(
                     impute=columns.impute,
                     watch=lambda i, n: watch("Choosing", i, n),
                 )
-            with written_together(out) as (place,):
-                done.model.save(place)
-    return Result(_figures(done), list(_text(done, rule)), {"model": out})
+            save(done)
+    return Result(_figures(done), list(_text(done, rule)), files)
+
+
+def _write_page(done: Any, place: Path, data: Path, begin: float) -> None:
+    from isrlearn.reporting import report
+
+    with working("Writing the report ..."):
+        title = f"ISR fitted on {data.name}"
+        place.write_text(report(done, title=title, made=made_here(begin)).html, encoding="utf-8")
 
 
 def _fit_in_chunks(
@@ -99,6 +121,7 @@ def _fit_in_chunks(
     rule: str,
     distributed: bool,
     scheduler: str | None,
+    save: Callable[[Any], None],
 ) -> Any:
     from isrlearn.leaderboard import fit_chunks
 
@@ -116,8 +139,7 @@ def _fit_in_chunks(
                     impute=columns.impute,
                     watch=lambda i, n: watch("Choosing", i, n),
                 )
-            with written_together(out) as (place,):
-                done.model.save(place)
+            save(done)
             shutil.rmtree(begun, ignore_errors=True)
     except KeyboardInterrupt:
         kept = f"finished passes are kept in {begun}: run the same command to go on, or remove it."

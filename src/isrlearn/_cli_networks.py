@@ -1,6 +1,6 @@
 """``isrlearn train``, ``extract`` and ``repair``: thin commands over `isrlearn.networks`."""
 
-import json
+import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +17,7 @@ from isrlearn._cli_options import (
     Seed,
     Whole,
 )
+from isrlearn._cli_pages import made_here, result_text
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Result,
@@ -27,11 +28,10 @@ from isrlearn._cli_support import (
     may_fill,
     may_write,
     must_exist,
-    plain,
     written_together,
 )
 
-REPAIRED = ("network.json", "model.safetensors", "report.json")
+REPAIRED = ("network.json", "model.safetensors", "result.json", "report.html")
 
 
 @Parameter(name="*")
@@ -245,7 +245,7 @@ def repair(
     model
         Folder of a network that isrlearn trained.
     out
-        Folder for the repaired network and report.json; it is created.
+        Folder for the repaired network, result.json and report.html; it is created.
     method
         How the spurious directions are found: by class means, by covariances, or both. Covariances
         of learned features differ in many directions; look at what is left before you trust them.
@@ -258,6 +258,7 @@ def repair(
     """
     files = [may_write(out / name, force) for name in REPAIRED]
     must_exist(source.data)
+    begin = time.monotonic()
     loading()
     from isrlearn import networks
 
@@ -278,20 +279,37 @@ def repair(
                 holdout=parts[1].loader(32),
                 progress=_counter(watch, sum(len(part) for part in parts)),
             )
-        report = _with_names(done.report, examples)
-        _write_repaired(files, card, done.model, model, report.to_dict())
-    return Result(report.to_dict(), [str(report)], {"network": out, "report": files[-1]})
+        done = _with_names(done, examples)
+        with working("Writing the report ..."):
+            page = _page(done, examples.take("test"), model, made_here(begin, seed=str(seed)))
+            _write_repaired(files, card, done, model, page)
+    found = {"network": out, "result": files[2], "report": files[3]}
+    return Result(done.report.to_dict(), [str(done.report)], found)
 
 
-def _write_repaired(
-    files: list[Path], card: Any, network: Any, repaired: Path, figures: dict[str, Any]
-) -> None:
+def _page(done: Any, tested: Any, model: Path, made: Any) -> Any:
+    from isrlearn.reporting import report
+
+    class Pictures:
+        """Images are read when they are shown."""
+
+        def __getitem__(self, row: int) -> Any:
+            if tested.kind == "image":
+                return tested.image(row)
+            words = tested.inputs[row]
+            return words if isinstance(words, str) else " / ".join(words)
+
+    return report(done, examples=Pictures(), title=f"Repair of {model.name}", made=made)
+
+
+def _write_repaired(files: list[Path], card: Any, done: Any, repaired: Path, page: Any) -> None:
     from isrlearn.networks._checkpoints import model_tensors, save_tensors
 
-    with written_together(*files) as (card_file, weights, report):
+    with written_together(*files) as (card_file, weights, figures, html):
         card.save(card_file.parent)
-        save_tensors(weights, model_tensors(network), {"repaired": str(repaired)})
-        report.write_text(json.dumps(plain(figures), indent=1), encoding="utf-8")
+        save_tensors(weights, model_tensors(done.model), {"repaired": str(repaired)})
+        figures.write_text(result_text(page, done.report.to_dict()), encoding="utf-8")
+        html.write_text(page.html, encoding="utf-8")
 
 
 def _transformer(method: str, n_spurious: int | None, seed: int) -> Any:
@@ -301,17 +319,23 @@ def _transformer(method: str, n_spurious: int | None, seed: int) -> Any:
     return kind(n_spurious="auto" if n_spurious is None else n_spurious, random_state=seed)
 
 
-def _with_names(report: Any, examples: Any) -> Any:
+def _with_names(done: Any, examples: Any) -> Any:
     import numpy as np
+
+    classes, places = np.array(examples.classes), np.array(examples.environment_names)
 
     def named(scores: Any) -> Any:
         return replace(
-            scores,
-            classes=np.array(examples.classes)[scores.classes],
-            environments=np.array(examples.environment_names)[scores.environments],
+            scores, classes=classes[scores.classes], environments=places[scores.environments]
         )
 
-    return replace(report, before=named(report.before), after=named(report.after))
+    report, shown = done.report, done.shown
+    found = [None if e is None else places[int(e)] for e in shown.environments.tolist()]
+    return replace(
+        done,
+        report=replace(report, before=named(report.before), after=named(report.after)),
+        shown=replace(shown, y=classes[shown.y], environments=np.array(found, dtype=object)),
+    )
 
 
 def _counter(watch: Any, total: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from isrlearn._cli_support import note, terminal
 
 PATIENCE = 2.0  # seconds in which nobody asks
+LOG_PATIENCE = 10.0  # the same of somebody who reads a log
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def working(text: str) -> Iterator[None]:
         with console.status(text):
             yield
         return
-    late = threading.Timer(PATIENCE, note, [text])
+    late = threading.Timer(LOG_PATIENCE, note, [text])
     late.daemon = True
     late.start()
     try:

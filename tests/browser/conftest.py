@@ -1,25 +1,13 @@
 """A real browser and real pages; skipped where there is none, unless it is asked for."""
 
 import os
-import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-WIDTHS = (360, 1440)
-SCHEMES = ("light", "dark")
+from browser.driving import FLAGS, chromium
 
 
 def missing(reason):
@@ -35,13 +23,12 @@ def browser():
         from playwright.sync_api import sync_playwright
     except ImportError:
         missing("playwright is not installed: make browser")
-    path = os.environ.get("ISRLEARN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
+    if chromium() is None:
         missing("no Chromium: install the package chromium, or set ISRLEARN_CHROMIUM")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
+        started = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")

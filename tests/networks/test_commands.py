@@ -137,7 +137,7 @@ def test_extract_and_repair(isrlearn, data, network, tmp_path):
     code, out, _ = isrlearn(*arguments)
     assert code == 0
     assert "waterbird" in out
-    report = json.loads((repaired / "report.json").read_text())
+    report = json.loads((repaired / "result.json").read_text())
     assert report["held_out"]
     assert report["n_spurious"] == 1
     loaded = load_network(repaired)[0]
@@ -374,7 +374,7 @@ def test_classes_go_by_name_not_by_number(isrlearn, data, network, tmp_path):
         "repair", network, "--data", data, "--out", tmp_path / "b", "--n-spurious", 1
     )
     assert code == 0
-    one, other = (json.loads((tmp_path / n / "report.json").read_text()) for n in "ab")
+    one, other = (json.loads((tmp_path / n / "result.json").read_text()) for n in "ab")
     assert one["groups"] == other["groups"]
     odd = write_table(data / "odd.csv", data, ("landbird", "cat"))
     code, _, err = isrlearn("repair", network, "--data", odd, "--out", tmp_path / "c")

@@ -5,7 +5,6 @@ from isrlearn.leaderboard._compare import compare
 from isrlearn.leaderboard._fit import Fitted, diagnose_data, fit_data
 from isrlearn.leaderboard._fit_chunks import fit_chunks
 from isrlearn.leaderboard._methods import known_methods
-from isrlearn.leaderboard._page import page
 from isrlearn.leaderboard._result import HEADINGS, Comparison, Entry, line
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "fit_data",
     "known_methods",
     "line",
-    "page",
 ]

@@ -150,13 +150,41 @@ def diagnose_data(
     >>> diagnosis.n_features, prepared
     (4, 'features divided by their standard deviation')
     """
+    found = tests_on(data, pca=pca, impute=impute, seed=seed)
+    return found.isr.diagnose(), found.prepared
+
+
+class Tested(NamedTuple):
+    """A removal whose number of directions was found by tests, and the rows it was tested on."""
+
+    isr: Any
+    X: Any
+    y: LabelArray
+    environments: LabelArray
+    prepared: str
+
+
+def tests_on(
+    data: Data, *, pca: int = COMPONENTS, impute: str | None = None, seed: int = 0
+) -> Tested:
+    """Test what differs between the environments of the training rows of a file.
+
+    Parameters
+    ----------
+    data, pca, impute, seed
+        As in `diagnose_data`.
+
+    Returns
+    -------
+    Tested
+    """
     data.check_for_fit()
     training, _, _ = _parts(data)
     preparation = _prepared(data, training, pca, impute, whiten=False)
-    X, y, environments = _rows(data, training, preparation)
-    isr = default_isr(X.shape[1]).set_params(n_spurious="auto", random_state=seed)
-    found = isr.fit(_named(X, data, preparation), y, environments=environments)
-    return found.diagnose(), preparation.words
+    Z, y, environments = _rows(data, training, preparation)
+    X = _named(Z, data, preparation)
+    isr = default_isr(Z.shape[1]).set_params(n_spurious="auto", random_state=seed)
+    return Tested(isr.fit(X, y, environments=environments), X, y, environments, preparation.words)
 
 
 def _named(X: Any, data: Data, preparation: Preparation) -> Any:

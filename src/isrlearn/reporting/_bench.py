@@ -92,7 +92,7 @@ def _errors(means: Any, example: str) -> Table:
     )
     ours = next((i for i, label in enumerate(wide.index) if str(label) == "ISR"), None)
     heads = ("method", *(f"E = {E}" for E in wide.columns))
-    return Table(f"Example {example}", "Mean test error.", heads, rows, ours)
+    return Table(f"Example {example}", "", heads, rows, ours)
 
 
 def _published(means: Any) -> Table | None:
@@ -109,7 +109,7 @@ def _published(means: Any) -> Table | None:
         for row in both.to_dict("records")
     )
     heads = ("cell", "ours", "published", "difference")
-    return Table("Beside the published results", "Mean test errors.", heads, rows)
+    return Table("", "Mean test errors, ours and those that were published.", heads, rows)
 
 
 def _error(value: float) -> str:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
@@ -80,11 +80,16 @@ def _dataclass(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, Mapping):
         raise ValueError(f"{where} is {value!r:.60}, not an object: not a report of isrlearn.")
     kinds = get_type_hints(kind)
-    missing = [f.name for f in fields(kind) if f.name not in value]
+    # What has a default was added later: files from before are read.
+    missing = [f.name for f in fields(kind) if f.name not in value and f.default is MISSING]
     if missing:
         raise ValueError(f"{where} has no {missing[0]!r}: not a report of isrlearn.")
     image = value.get("image")
     if isinstance(image, str) and not IMAGE.fullmatch(image):
         raise ValueError(f"{where}.image is not an embedded PNG or JPEG.")
-    found = {name: from_plain(k, value[name], f"{where}.{name}") for name, k in kinds.items()}
+    found = {
+        name: from_plain(k, value[name], f"{where}.{name}")
+        for name, k in kinds.items()
+        if name in value
+    }
     return kind(**found)

@@ -137,6 +137,8 @@ class Table:
     """Row that is ours."""
     left_out: int = 0
     """Rows that are not shown."""
+    in_words: bool = False
+    """Whether cells hold text, not figures."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import base64
 import io
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -12,7 +12,14 @@ PIXEL_ART: Final = 40  # at most so wide, a picture is kept as it is and enlarge
 LONGEST_TEXT: Final = 400
 
 
-def illustrations(examples: Sequence[Any]) -> Callable[[int], tuple[str | None, str | None]]:
+class Examples(Protocol):
+    """What each row is, by its place: text, an array, a PIL image, or None."""
+
+    def __getitem__(self, row: int, /) -> Any:
+        """Return a text, an array of shape (h, w) or (h, w, 3), a PIL image, or None."""
+
+
+def illustrations(examples: Examples) -> Callable[[int], tuple[str | None, str | None]]:
     """Return the function from the place of a row to its text and image.
 
     Parameters

@@ -20,6 +20,7 @@ def render(report: Any) -> str:
     """
     charts = {
         "rows": _draw.method_rows(report.methods, report.groups),
+        "accuracy_ticks": _draw.accuracy_axis(report.methods).ticks(5),
         "legend": _draw.legend(report.groups),
         "spectrum": report.spectrum and _draw.spectrum_chart(report.spectrum),
         "plane": report.plane and _draw.plane_chart(report.plane),

@@ -104,5 +104,6 @@ def _standing(before: Any, after: Any) -> str:
         return "The worst group is served better, by more than chance explains."
     if after.worst.high < before.worst.low:
         return "The worst group is served worse, by more than chance explains: do not ship this."
-    change = "better" if after.worst.value > before.worst.value else "no better"
-    return f"The worst group is {change} in these rows, but the intervals overlap."
+    if after.worst.value > before.worst.value:
+        return "The worst group is better in these rows; the intervals overlap: it may be chance."
+    return "The worst group is not better in these rows; the intervals overlap."

@@ -1,6 +1,6 @@
 """From results to reports: one function for all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from isrlearn._shown import Head, Shown, show_rows
 from isrlearn.leaderboard import Comparison, Fitted
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.reporting._content import Made, Method, Table
-from isrlearn.reporting._images import illustrations
+from isrlearn.reporting._images import Examples, illustrations
 from isrlearn.reporting._made import made_now
 from isrlearn.reporting._report import Report
 from isrlearn.reporting._rows import directions_of, plane_of
@@ -34,7 +34,7 @@ def report(
     *,
     environments: Any = None,
     before: Any = None,
-    examples: Sequence[Any] | None = None,
+    examples: Examples | None = None,
     title: str | None = None,
     geometry: bool = False,
     made: Made | None = None,
@@ -102,7 +102,7 @@ def report(
     return found if title is None else found.titled(title)
 
 
-def from_comparison(result: Comparison, made: Made, examples: Sequence[Any] | None) -> Report:
+def from_comparison(result: Comparison, made: Made, examples: Examples | None) -> Report:
     """Return the report of a comparison: rows and tests are those of its first round."""
     groups, methods = compared(result)
     named = dict(zip((entry.key for entry in result.entries), methods, strict=True))
@@ -140,7 +140,7 @@ def _notes(result: Comparison) -> tuple[str, ...]:
     )
 
 
-def from_fitted(result: Fitted, made: Made, examples: Sequence[Any] | None) -> Report:
+def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report:
     """Return the report of a model that was fitted on a file."""
     scene = result.scene
     if scene is None:
@@ -179,7 +179,7 @@ def from_fitted(result: Fitted, made: Made, examples: Sequence[Any] | None) -> R
     )
 
 
-def from_repair(result: Any, made: Made, examples: Sequence[Any] | None) -> Report:
+def from_repair(result: Any, made: Made, examples: Examples | None) -> Report:
     """Return the report of a repaired network."""
     done = result.report
     groups, methods = methods_of({"before": done.before, "after": done.after}, ours="after")
@@ -209,7 +209,7 @@ def from_estimator(
     environments: Any,
     before: Any,
     made: Made,
-    examples: Sequence[Any] | None,
+    examples: Examples | None,
 ) -> Report:
     """Return the report of a fitted estimator on rows."""
     if X is None or y is None or environments is None:
@@ -293,7 +293,7 @@ def from_models(
     names: tuple[str, str],
     rows: str,
     made: Made,
-    examples: Sequence[Any] | None = None,
+    examples: Examples | None = None,
     title: str = "Models",
     geometry: bool = False,
 ) -> Report:
@@ -338,7 +338,7 @@ def _report(
     tables: tuple[Table, ...],
     shown: Shown | None,
     made: Made,
-    examples: Sequence[Any] | None,
+    examples: Examples | None,
     *,
     same: bool,
 ) -> Report:

@@ -75,5 +75,6 @@ def comparison_tables(
         ("method", "saw", "chose"),
         tuple((e.title, e.uses, "; ".join(dict.fromkeys(e.settings))) for e in result.entries),
         ours,
+        in_words=True,
     )
     return figures, replace(every, sentence=every.sentence + means), saw

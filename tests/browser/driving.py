@@ -1,6 +1,6 @@
-"""Pictures of every section of the demonstration's report, to be looked at.
+"""How a browser is started; run as a script it takes pictures of every section of a page.
 
-python tests/browser/screenshots.py report.html folder
+python tests/browser/driving.py report.html folder
 """
 
 import os
@@ -8,15 +8,32 @@ import shutil
 import sys
 from pathlib import Path
 
-from conftest import FLAGS, NAMES, SCHEMES, WIDTHS
-from playwright.sync_api import sync_playwright
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTHS = (360, 1440)
+SCHEMES = ("light", "dark")
+
+
+def chromium():
+    """Return the path of a browser, or None."""
+    return os.environ.get("ISRLEARN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def shoot(report, folder):
+    """Write pictures of a page and of its sections, at both widths, light and dark."""
+    from playwright.sync_api import sync_playwright
+
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.environ.get("ISRLEARN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         for width in WIDTHS:
             for scheme in SCHEMES:
                 page = browser.new_page(
