@@ -25,6 +25,7 @@ from command_support import (
     snapshot,
 )
 
+from isrlearn import _cli_progress
 from isrlearn.cli import app
 
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "matplotlib", "torch", "safetensors", "dask"}
@@ -48,6 +49,7 @@ def elsewhere(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.syspath_prepend(TESTS)
+    monkeypatch.setattr(_cli_progress, "PATIENCE", 1e6)  # however slow the machine is
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +197,17 @@ def test_a_warning_of_a_library_is_a_note(world, tmp_path, capsys, monkeypatch):
         warnings.simplefilter("always")
         assert run(*arguments("diagnose", world, out=tmp_path / "out")) == 2
     assert capsys.readouterr().err.splitlines() == ["note: few rows", "isrlearn: enough"]
+
+
+def test_what_takes_long_says_how_far_it_is_in_a_pipe(world, tmp_path, capsys, monkeypatch):
+    words = arguments("predict", world, out=tmp_path / "out")
+    assert run(*words) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(_cli_progress, "PATIENCE", 0.0)
+    assert run(*words, "--force", "--json") == 0
+    shown = capsys.readouterr()
+    assert "Predicting: 160 of 160" in shown.err.splitlines()
+    assert json.loads(shown.out)["rows"] == 160
 
 
 def refused(capsys, tmp_path, *words):

@@ -9,6 +9,7 @@ from typing import Any
 from isrlearn._cli_support import note, terminal
 
 PATIENCE = 2.0  # seconds in which nobody asks
+LOADING = "Loading ..."
 LOG_PATIENCE = 10.0  # the same of somebody who reads a log
 
 
@@ -25,6 +26,9 @@ def working(text: str) -> Iterator[None]:
     if console.is_terminal:
         with console.status(text):
             yield
+        return
+    if text == LOADING:  # of no use in a log, and a mistake may still be found: it is one line
+        yield
         return
     late = threading.Timer(LOG_PATIENCE, note, [text])
     late.daemon = True
