@@ -30,7 +30,6 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 MASKS = (
     (re.compile(r"(?<!\S)(?:[~.]|[A-Za-z]:)?[\\/]\S*[\\/]"), ""),  # folders
     (re.compile(r"\d+(?:\.\d+)? ?(?:s|seconds?|minutes?)\b"), "TIME"),
-    (re.compile(r"\b(?:Page|Report): (?:page|report)\.html"), "REPORT"),  # its older name
     (re.compile(r"[─━]{2,}"), "-"),
     (re.compile(r"[ \t]+"), " "),
 )

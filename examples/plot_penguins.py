@@ -3,7 +3,7 @@ Penguins: leave one species out
 ===============================
 
 The sex of a penguin from four body measurements, in a species that was not trained on. Real
-data, small and honest: removal helps with one direction, and a second one takes too much.
+data: removal helps with one direction, and a second one takes too much.
 """
 
 # %%
