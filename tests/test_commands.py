@@ -186,13 +186,13 @@ def test_what_a_method_of_the_user_prints_is_not_in_the_json(world, tmp_path, ca
 def test_a_warning_of_a_library_is_a_note(world, tmp_path, capsys, monkeypatch):
     import warnings
 
-    from isrlearn import leaderboard
+    from isrlearn import io
 
     def warn_and_stop(*rows, **how):
         warnings.warn("few\nrows", UserWarning, stacklevel=1)
         raise ValueError("enough")
 
-    monkeypatch.setattr(leaderboard, "diagnose_data", warn_and_stop)
+    monkeypatch.setattr(io, "read_data", warn_and_stop)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert run(*arguments("diagnose", world, out=tmp_path / "out")) == 2
@@ -260,6 +260,7 @@ def write_wrong_files(folder, name):
     texts |= {"model": ("junk.safetensors", "text.safetensors", "text.csv"), "plan": ("junk.toml",)}
     texts |= {"images": ("empty.csv", "junk.csv", "text.txt"), "store": ("junk.sqlite", "text.csv")}
     texts |= {"features": ("text.npz", "junk.npz", "text.csv"), "network": ("text.csv",)}
+    texts |= {"result": ("junk.json", "text.json", "empty.json")}
     content = {"junk": junk, "text": b"some words\n", "empty": b""}
     for file in texts[name]:
         (folder / file).write_bytes(content[file.partition(".")[0]])
