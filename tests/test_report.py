@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import isrlearn
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor, Report, compare
-from isrlearn._shown import EXTREMES, amounts_of, rows_to_show, show_rows
+from isrlearn._shown import EXTREMES, amounts_of, rows_to_show, show_rows, spectrum_band
 from isrlearn.leaderboard._bootstrap import interval, worst_group_draws
 from isrlearn.metrics import group_scores
 from isrlearn.reporting import geometry_html
@@ -197,6 +197,19 @@ def test_strong_differences_stand_out_of_the_band_of_chance(random):
     assert page.spectrum.values[0] > 3 * page.spectrum.high[0]
     assert page.spectrum.n_found == page.spectrum.n_removed == found.n_spurious_
     assert [step.p_value for step in page.spectrum.steps] == found.rank_choice_.p_values.tolist()
+
+
+@pytest.mark.parametrize("shift", [0.0, 4.0])
+def test_what_does_not_differ_lies_in_the_band_of_chance(random, shift):
+    """One direction or none differs; of the others 2.5 % should lie above the band."""
+    above = []
+    for _ in range(12):
+        y, e = random.integers(0, 2, 600), random.integers(0, 3, 600)
+        X = random.normal(size=(600, 6))
+        X[:, 1] += shift * e
+        band = spectrum_band(ISR(random_state=0).fit(X, y, environments=e))
+        above += (band.values > band.high)[band.rank :].tolist()
+    assert np.mean(above) < 0.2
 
 
 @pytest.mark.parametrize("make", [ISR, ISRMean, ISRCov])

@@ -224,6 +224,6 @@ def spectrum_band(fitted: Any) -> SpectrumBand:
     found = fitted._result()
     if found.workings is None or found.choice is None:
         return SpectrumBand(np.abs(found.subspace.spectrum), None, None, None)
-    values, nulls = null_spectra(found.workings)
+    values, nulls = null_spectra(found.workings, found.choice.rank)
     low, high = np.quantile(nulls, [0.025, 0.975], axis=0)
     return SpectrumBand(values, low, high, found.choice.rank)

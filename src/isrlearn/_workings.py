@@ -59,29 +59,60 @@ def _of_orders(joint: Joint, orders: str) -> Joint:
     return joint
 
 
-def null_spectra(workings: Workings) -> tuple[Float64Array, Float64Array]:
-    """Return the eigenvalues of what differs, in units of noise, and those of chance alone.
+def null_spectra(workings: Workings, rank: int) -> tuple[Float64Array, Float64Array]:
+    """Return how much differs, in units of noise, step by step, and how much chance alone shows.
+
+    As the tests do, each direction is looked at after those before it are removed: value k is the
+    leading eigenvalue of what is left after k directions; after `rank` directions all that are left
+    follow. Otherwise the strongest draws of chance, which come first in the nulls, would be
+    compared with true differences, and what is left with the weak ones.
 
     Parameters
     ----------
     workings : Workings
         Of the fit.
+    rank : int
+        Directions that the tests found.
 
     Returns
     -------
     values : ndarray of shape (q,)
-        Descending, of the data.
+        Of the data.
     nulls : ndarray of shape (B, q)
         The same of data sets in which environments do not differ.
     """
-    values = joint_values(workings.joint(workings.orders))
-    nulls = []
-    for means, covariances in zip(*(null[:MOST_DRAWS] for null in workings.null), strict=True):
-        drawn = means.astype(np.float64), covariances.astype(np.float64)
-        joint = joint_space(*drawn, workings.frame, workings.n_rows)
-        nulls.append(joint_values(_of_orders(joint, workings.orders)))
-    shortest = min(len(values), *map(len, nulls))
-    return values[:shortest], np.array([null[:shortest] for null in nulls])
+    joint = workings.joint(workings.orders)
+    steps = [joint_directions(joint, k) @ joint.to_frame if k else None for k in range(rank + 1)]
+    draws = [Evidence(*pair) for pair in zip(*(n[:MOST_DRAWS] for n in workings.null), strict=True)]
+    every = [_stepwise(workings, evidence, steps) for evidence in (workings.observed, *draws)]
+    shortest = min(map(len, every))
+    table = np.array([values[:shortest] for values in every])
+    return table[0], table[1:]
+
+
+def _stepwise(
+    workings: Workings, evidence: Evidence, steps: list[Float64Array | None]
+) -> Float64Array:
+    *first, last = (_rest_values(workings, evidence, removed) for removed in steps)
+    return np.concatenate([[values[0] for values in first], last])
+
+
+def _rest_values(
+    workings: Workings, evidence: Evidence, removed: Float64Array | None
+) -> Float64Array:
+    """Return the eigenvalues of evidence after rows (r, q) of the frame are removed from it."""
+    means, covariances = (np.asarray(part, dtype=np.float64) for part in evidence)
+    n_gone = 0
+    if removed is not None:
+        n_gone, p = len(removed), workings.frame.n_leading
+        basis = np.linalg.qr(removed.T)[0]
+        means = means - (means @ basis) @ basis.T
+        inside = np.linalg.qr(removed[:, :p].T)[0]
+        keep = np.eye(p) - inside @ inside.T
+        covariances = keep @ covariances @ keep
+    joint = joint_space(means, covariances, workings.frame, workings.n_rows)
+    values = joint_values(_of_orders(joint, workings.orders))
+    return values[: max(1, len(values) - n_gone)]
 
 
 def angle_draws(workings: Workings, rank: int) -> Float64Array:
