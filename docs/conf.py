@@ -56,7 +56,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "matplotlib_animations": False,
     "image_srcset": ["2x"],
-    "default_thumb_file": str(HERE / "images" / "colored-digits.png"),
+    "default_thumb_file": str(HERE / "images" / "report.png"),
 }
 
 # Links into other projects need their inventories: only where the network may be used.

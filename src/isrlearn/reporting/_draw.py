@@ -9,6 +9,15 @@ import numpy as np
 from isrlearn.reporting._content import Group, Method, Plane, Spectrum
 
 COLOURS: Final = 8  # environments that have a colour of their own
+OWN_COLOURS: Final = {
+    "blue": 0,
+    "orange": 1,
+    "red": 1,
+    "green": 2,
+    "purple": 3,
+    "yellow": 4,
+    "pink": 5,
+}
 SHAPES: Final = 6
 MOST_MARKS: Final = 40  # groups drawn as marks of their own
 STRIPS: Final = 24
@@ -84,7 +93,10 @@ def legend(groups: Sequence[Group]) -> dict[str, list[dict[str, Any]]]:
 def names_legend(labels: Sequence[str], environments: Sequence[str]) -> dict[str, Any]:
     """Return colours of environments and shapes of classes."""
     return {
-        "environments": _named(environments, COLOURS),
+        "environments": [
+            {**item, "code": _colours(environments).get(item["name"], item["code"])}
+            for item in _named(environments, COLOURS)
+        ],
         "labels": _named(labels, SHAPES),
     }
 
@@ -99,8 +111,17 @@ def _named(names: Sequence[str], most: int) -> list[dict[str, Any]]:
 
 def colour_codes(names: Sequence[str]) -> list[int]:
     """Return the colour of each name; those beyond the eighth share one."""
-    distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return [min(distinct[name], COLOURS) for name in names]
+    codes = _colours(names)
+    return [codes[name] for name in names]
+
+
+def _colours(names: Sequence[str]) -> dict[str, int]:
+    """Return the colour of each name: its own for one that is called "red" or "green"."""
+    distinct = list(dict.fromkeys(names))
+    own = [OWN_COLOURS.get(name.lower()) for name in distinct]
+    if None in own or len(set(own)) < len(own):
+        own = list(range(len(distinct)))
+    return {n: min(code or 0, COLOURS) for n, code in zip(distinct, own, strict=True)}
 
 
 def shape_codes(names: Sequence[str]) -> list[int]:
@@ -151,7 +172,7 @@ def plane_chart(plane: Plane) -> dict[str, Any]:
     """Return places of rows before and after the removal, and where models decide."""
     x = axis_of([*plane.invariant, 0.0], quantile=0.005)
     y = axis_of(plane.spurious, flipped=True, quantile=0.005)
-    groups = _grouped(plane)
+    groups, colours = _grouped(plane), colour_codes(plane.environments)
 
     def places(rows: list[int]) -> list[tuple[float, float]]:
         found = ((x(plane.invariant[i]), y(plane.spurious[i])) for i in rows)
@@ -160,7 +181,7 @@ def plane_chart(plane: Plane) -> dict[str, Any]:
     largest_first = sorted(groups.items(), key=lambda item: -len(item[1]))
     return {
         "before": [
-            {"colour": min(e, COLOURS), "shape": min(c, SHAPES), "points": places(rows)}
+            {"colour": colours[e], "shape": min(c, SHAPES), "points": places(rows)}
             for (c, e), rows in largest_first
         ],
         "line": _line(plane.boundary, x, y),
@@ -185,7 +206,7 @@ def _inside(point: tuple[float, float]) -> bool:
 
 def _strips(plane: Plane, groups: dict[tuple[int, int], list[int]], x: Axis) -> dict[str, Any]:
     """Return one strip per group; rows in it are apart by chance so that they can be seen."""
-    random = np.random.default_rng(0)
+    random, colours = np.random.default_rng(0), colour_codes(plane.environments)
     strips = []
     for c, e in sorted(groups)[:STRIPS]:
         places = [x(plane.invariant[i]) for i in groups[c, e]]
@@ -195,7 +216,7 @@ def _strips(plane: Plane, groups: dict[tuple[int, int], list[int]], x: Axis) -> 
             {
                 "label": plane.labels[c],
                 "environment": plane.environments[e],
-                "colour": min(e, COLOURS),
+                "colour": colours[e],
                 "shape": min(c, SHAPES),
                 "points": points,
             }
