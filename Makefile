@@ -3,6 +3,7 @@
 # make lint    : ruff and mypy
 # make docs    : set everything up, build the documentation site in build/docs and check its links
 # make browser : look at the pages in a real browser; needs Chromium (the package chromium)
+# make stranger: install into a new environment and walk docs/start.md there, as somebody new would
 # make picture : take pictures of every section of the demonstration's report, one for the README
 # Nothing is installed outside the folder .venv.
 
@@ -20,7 +21,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format browser picture docs docs-links docs-outputs clean
+.PHONY: help demo test lint format browser stranger picture docs docs-links docs-outputs clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -42,6 +43,9 @@ format: $(VENV)/.dev
 
 browser: $(VENV)/.browser
 	ISRLEARN_BROWSER=required $(PY) -m pytest -q tests/browser
+
+stranger:
+	$(PYTHON) docs/fresh_start.py build/stranger
 
 picture: $(VENV)/.browser
 	@$(PY) -m isrlearn demo --geometry --out build/demo --force

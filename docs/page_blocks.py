@@ -1,5 +1,7 @@
 """Run the commands and examples of the pages: python docs/page_blocks.py writes what they print.
 
+With ``--check PAGE ...`` nothing is written, and the first difference ends it.
+
 A ``python`` block is run in the namespace of the blocks before it; the ``text`` block that follows
 is what it prints. After ``<!-- file: NAME -->`` a block is saved under that name instead. A
 ``console`` block has commands after ``$`` with what they print below. ``<!-- not run -->`` leaves a
@@ -185,6 +187,20 @@ def write_outputs(path: Path) -> bool:
     return bool(stale)
 
 
+def check(path: Path) -> None:
+    """Run a page, and end with a message if it prints something else than it shows."""
+    with tempfile.TemporaryDirectory() as folder:
+        for result in run_page(path, Path(folder)):
+            wrong = difference(result)
+            if wrong:
+                sys.exit(f"{result.place}: {wrong}")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--check"]:
+        for name in sys.argv[2:]:
+            check(HERE / name)
+            sys.stdout.write(f"{name}: as shown\n")
+        sys.exit()
     for page in [Path(name).resolve() for name in sys.argv[1:]] or pages():
         sys.stdout.write(f"{page.name}: {'written anew' if write_outputs(page) else 'as shown'}\n")
