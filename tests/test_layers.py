@@ -20,6 +20,7 @@ LAYERS = [
         "_slices",
         "_threads",
         "_html",
+        "_text",
     ],
     ["_iterators"],
     ["_labels", "_blocks", "_device", "_columns"],

@@ -18,6 +18,7 @@ from isrlearn._cli_support import (
     tell,
     written_together,
 )
+from isrlearn._text import visible
 
 MANY_CLASSES = 20
 MOST_JOBS = 8  # more would wait for the slowest method
@@ -116,6 +117,7 @@ def _write(result: Any, files: list[Path], title: str, made: Any) -> None:
 
 def _text(result: Any) -> list[Any]:
     from rich.table import Table
+    from rich.text import Text
 
     from isrlearn.leaderboard import HEADINGS, line
 
@@ -124,7 +126,7 @@ def _text(result: Any) -> list[Any]:
         table.add_column(name, justify="right" if place else "left")
     for entry in result.entries:
         style = "bold" if entry.key == "isr" else None
-        table.add_row(*line(entry)[:-1], style=style)
+        table.add_row(*(Text(visible(cell)) for cell in line(entry)[:-1]), style=style)
     return [
         table,
         "Average: plain over test rows. Training mix: groups weighted by their sizes in training.",

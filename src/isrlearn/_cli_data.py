@@ -124,7 +124,10 @@ def predict(
 def _write_predictions(fitted: Any, rows: Any, place: Path) -> int:
     """Write predictions as csv, and return how many are right."""
     n_rows, n_right = len(rows.features), 0
-    with place.open("w", encoding="utf-8", newline="") as file, watching() as watch:
+    with (
+        place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+        watching() as watch,
+    ):
         writer = csv.writer(file)
         names = (f"probability {c}" for c in fitted.classes.tolist())
         writer.writerow(["row", "prediction", *names])

@@ -88,7 +88,8 @@ def fit(
         from isrlearn.leaderboard import fit_data
     if distributed or (stream if stream is not None else _size(data) > LARGE):
         with folder_in_use(out.parent):
-            done = _fit_in_chunks(data, columns, out, rule, distributed, scheduler, save)
+            how = rule, distributed, scheduler, page is not None
+            done = _fit_in_chunks(data, columns, out, save, *how)
     else:
         with all_or_nothing():
             with working(f"Reading {data} ..."):
@@ -118,10 +119,11 @@ def _fit_in_chunks(
     data: Path,
     columns: Columns,
     out: Path,
+    save: Callable[[Any], None],
     rule: str,
     distributed: bool,
     scheduler: str | None,
-    save: Callable[[Any], None],
+    with_scene: bool,
 ) -> Any:
     from isrlearn.leaderboard import fit_chunks
 
@@ -137,6 +139,7 @@ def _fit_in_chunks(
                     rule=rule,
                     pca=columns.pca,
                     impute=columns.impute,
+                    with_scene=with_scene,
                     watch=lambda i, n: watch("Choosing", i, n),
                 )
             save(done)

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rich.text import Text
+
 from isrlearn._cli_support import note, terminal
+from isrlearn._text import visible
 
 PATIENCE = 2.0  # seconds in which nobody asks
 LOADING = "Loading ..."
@@ -24,7 +27,7 @@ def working(text: str) -> Iterator[None]:
     """
     console = terminal(stderr=True)
     if console.is_terminal:
-        with console.status(text):
+        with console.status(Text(visible(text))):
             yield
         return
     if text == LOADING:  # of no use in a log, and a mistake may still be found: it is one line
@@ -100,7 +103,12 @@ def watching() -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as Left
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Left())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        Left(),
+    )
     with Progress(*columns, console=console, transient=True, speed_estimate_period=120) as bar:
         task = bar.add_task("", total=None)
         subject = ""
@@ -111,7 +119,7 @@ def watching() -> Iterator[Any]:
             if name != subject:
                 subject = name
                 bar.reset(task, total=total)
-            bar.update(task, completed=done, total=total, description=text)
+            bar.update(task, completed=done, total=total, description=visible(text))
 
         yield watch
 

@@ -20,6 +20,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from isrlearn._text import visible
+
 USAGE_ERROR = 2
 INTERRUPTED = 130
 WIDE = 118
@@ -41,13 +43,17 @@ def terminal(*, stderr: bool = False, width: int | None = None) -> Console:
 
 def say(text: str) -> None:
     """Print text on standard output as it is: nothing is wrapped, coloured or replaced."""
-    terminal().print(text, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    _print(terminal(), text)
 
 
 def note(text: str) -> None:
     """Print text on standard error as it is."""
-    console = terminal(stderr=True)
-    console.print(text, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    _print(terminal(stderr=True), text)
+
+
+def _print(console: Console, text: str) -> None:
+    # Names come from files: they must not command the terminal.
+    console.print(visible(text), soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def tell(notes: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from isrlearn.subspace import Subspace
 MOST_ROWS: Final = 1200
 EXTREMES: Final = 4  # rows shown at each end of a direction
 DIRECTIONS: Final = 3  # whose ends are shown
+UNNUMBERED: Final = -1  # place of a row that is not known
 SAMPLE: Final = 20_000  # rows that tests for a page are made on
 
 
@@ -49,7 +50,7 @@ class Shown:
     y, environments : ndarray of shape (m,)
         Labels; environments, None where unknown.
     rows : ndarray of shape (m,)
-        Where each was among the rows that were scored.
+        Where each was among the rows that the user gave.
     n_rows : int
         How many were scored.
     features : ndarray of shape (m, p)
@@ -121,10 +122,10 @@ def rows_to_show(
     """
     groups = _group_codes(y, environments)
     order = np.random.default_rng(random_state).permutation(len(y))
+    by_group = order[np.argsort(groups[order], kind="stable")]
+    first = np.searchsorted(groups[by_group], groups[by_group])
     turn = np.empty(len(y), dtype=np.intp)  # the place of a row within its own group
-    for group in np.unique(groups):
-        own = order[groups[order] == group]
-        turn[own] = np.arange(len(own))
+    turn[by_group] = np.arange(len(y)) - first
     sample = order[np.argsort(turn[order], kind="stable")][:most]
     return np.union1d(sample, _ends(amounts))
 
@@ -162,6 +163,7 @@ def show_rows(
     feature_names: Any = None,
     tested: Any = None,
     decides: bool = True,
+    places: IntArray | None = None,
 ) -> Shown:
     """Choose rows to show.
 
@@ -183,6 +185,8 @@ def show_rows(
         One whose tests and spectrum are shown.
     decides : bool, default=True
         Whether the heads decide for a class.
+    places : ndarray of shape (n,), default=None
+        Where each row is in the data of the user; None numbers them.
 
     Returns
     -------
@@ -195,7 +199,7 @@ def show_rows(
         X=X[rows],
         y=np.asarray(y)[rows],
         environments=np.asarray(environments)[rows],
-        rows=rows,
+        rows=rows if places is None else np.asarray(places)[rows],
         n_rows=len(X),
         features=np.asarray(features[rows], dtype=np.float64),
         feature_names=tuple(map(str, names)),

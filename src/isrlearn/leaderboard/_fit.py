@@ -264,6 +264,8 @@ def _scene(
         with_units=data.schema.kind == "table",
         isr=found.estimator.isr_,
         after=Head(*fold(found.estimator)),
+        model=found.estimator,
+        subspace=found.estimator.subspace_,
     )
 
 

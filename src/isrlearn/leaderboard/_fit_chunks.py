@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from sklearn.base import clone
 
 from isrlearn import __version__
 from isrlearn._chunks import ChunkedRows
@@ -111,6 +112,7 @@ def fit_chunks(
     rule: str = WORST_GROUP,
     pca: int = COMPONENTS,
     impute: str | None = None,
+    with_scene: bool = False,
     watch: Watch | None = None,
 ) -> Fitted:
     """Choose an `ISRClassifier` on a sample of the rows of a file, and fit it on all of them.
@@ -127,6 +129,8 @@ def fit_chunks(
         Its rows, in chunks of this process or of a cluster.
     rule, pca, impute
         As in `fit_data`.
+    with_scene : bool, default=False
+        Whether to keep a sample of the rows for a report; of test rows, if there are any.
     watch : callable, default=None
         Called with the numbers of settings done and of all.
 
@@ -165,7 +169,7 @@ def fit_chunks(
     classifier = ISRClassifier().set_params(**fresh(setting))
     classifier.fit(open_part(TRAIN, InBlocks(preparation)))
     model = _model(file, preparation, classifier, found, len(sample.y))
-    scene = _scene(file, sample, preparation, classifier)
+    scene = _scene(file, open_part, sample, preparation, classifier) if with_scene else None
     return Fitted(model, found, _scores(file, open_part, model), scene)
 
 
@@ -214,10 +218,15 @@ def _chosen(
         )
 
 
-def _sample(file: RowFile, open_part: OpenPart, part: int) -> RowSample:
+def _sample(
+    file: RowFile,
+    open_part: OpenPart,
+    part: int,
+    prepare: Callable[[FloatArray], FloatArray] | None = None,
+) -> RowSample:
     wanted = min(SAMPLE_ROWS, SAMPLE_BYTES // (8 * file.reader.n_features))
     every = max(1, file.n_rows(part) // max(wanted, 1))
-    return open_part(part, None).total(TakeRows(every))
+    return open_part(part, prepare).total(TakeRows(every))
 
 
 def _check(file: RowFile) -> None:
@@ -255,22 +264,40 @@ def _model(
 
 
 def _scene(
-    file: RowFile, sample: RowSample, preparation: Preparation, classifier: ISRClassifier
+    file: RowFile,
+    open_part: OpenPart,
+    sample: RowSample,
+    preparation: Preparation,
+    classifier: ISRClassifier,
 ) -> Scene:
-    rows = np.arange(len(sample.y))
+    held_out = file.n_rows(TEST) > 0
+    fill = _Fill(preparation.fill)  # what is missing would be refused
+    rows = sample + _sample(file, open_part, TEST, fill) if held_out else sample
+    n_fitted, n_rows = len(sample.y), len(rows.y)
     return Scene(
-        X=sample.X,
-        y=sample.y,
-        environments=sample.environments,
-        training=rows,
-        scored=rows,
-        held_out=False,
+        X=rows.X,
+        y=rows.y,
+        environments=rows.environments,
+        training=np.arange(n_fitted),
+        scored=np.arange(n_fitted if held_out else 0, n_rows),
+        held_out=held_out,
         names=file.schema.feature_names,
         preparation=preparation,
         with_units=file.schema.kind == "table",
         isr=classifier.isr_,
         after=Head(*fold(classifier)),
+        model=_scaled(classifier, n_fitted / file.n_rows(TRAIN)),
+        subspace=classifier.subspace_,
+        n_scored=file.n_rows(TEST if held_out else TRAIN),
     )
+
+
+def _scaled(classifier: ISRClassifier, share: float) -> ISRClassifier:
+    """Return the classifier, not fitted, with the penalty for a share of the rows."""
+    same: ISRClassifier = clone(classifier)
+    if same.head is not None and hasattr(same.head, "C"):
+        same.set_params(head__C=same.head.C / share)
+    return same
 
 
 def _scores(file: RowFile, open_part: OpenPart, model: LinearModel) -> GroupScores | None:

@@ -110,7 +110,9 @@ class Entry:
             "seconds": self.seconds,
             "uses": self.uses,
         }
-        names = (f"accuracy {group.name}" for group in groups)
+        names = [f"accuracy {group.name}" for group in groups]
+        if len(set(names)) < len(names):  # commas in names
+            names = [f"accuracy {group.label!r}, {group.environment!r}" for group in groups]
         return found | dict(zip(names, self.groups, strict=True))
 
 
@@ -210,7 +212,7 @@ class Comparison:
         ours = self[ISR_KEY]
         figure = (
             f"Worst group of ISR {_percent(ours.worst_group.value)}, with "
-            f"{_range(ours.n_spurious)} direction(s) removed"
+            f"{_range(ours.n_spurious)} direction{'s'[: set(ours.n_spurious) != {1}]} removed"
         )
         rivals = [entry for entry in self.entries if entry.key not in (ISR_KEY, SAME_HEAD)]
         return figure + "".join(map(self._against, rivals[:1])) + ". " + self._gain_of_removal()
@@ -254,9 +256,8 @@ class Comparison:
         writer = csv.DictWriter(text, list(records[0]))
         writer.writeheader()
         writer.writerows(records)
-        write_whole(
-            Path(path), lambda p: p.write_text(text.getvalue(), encoding="utf-8", newline="")
-        )
+        written = text.getvalue().encode("utf-8", "backslashreplace")  # halves of characters
+        write_whole(Path(path), lambda p: p.write_bytes(written))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but models and predictions, for json; NaN becomes None."""
@@ -344,7 +345,8 @@ def _percent(value: float) -> str:
 
 
 def _interval(found: Interval) -> str:
-    return f"[{100 * found.low:.1f}, {100 * found.high:.1f}]"
+    low, high = (round(100 * end, 1) + 0.0 for end in (found.low, found.high))  # no -0.0
+    return f"[{low:.1f}, {high:.1f}]"
 
 
 def _part(found: Interval | None, place: int) -> float:

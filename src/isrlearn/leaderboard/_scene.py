@@ -11,7 +11,7 @@ from sklearn.base import clone
 from isrlearn._folding import fold
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import stratified_part
-from isrlearn._shown import SAMPLE, Head, Shown, show_rows
+from isrlearn._shown import SAMPLE, UNNUMBERED, Head, Shown, show_rows
 from isrlearn._transformers import ISR, default_isr
 from isrlearn._typing import FloatArray, IntArray, LabelArray
 from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD
@@ -19,6 +19,7 @@ from isrlearn.leaderboard._preparation import Preparation, prepare
 from isrlearn.leaderboard._run import Outcome
 from isrlearn.leaderboard._splits import Round
 from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.subspace import Subspace
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,11 +43,17 @@ class Scene:
     with_units : bool
         Whether they are columns of a table.
     isr : transformer
-        The removal, not fitted.
+        The removal; only its settings are used.
     after : Head
         The model, on prepared rows.
     before : Head or None
         The model to compare it with; None fits a plain logistic one.
+    model : ISRClassifier or None
+        The model itself, to fit its head without the removal; None where that was done.
+    subspace : Subspace or None
+        What was removed; None finds it again.
+    n_scored : int or None
+        How many rows the scored ones are a sample of; None for all.
     """
 
     X: FloatArray
@@ -61,6 +68,9 @@ class Scene:
     isr: Any
     after: Head
     before: Head | None = None
+    model: ISRClassifier | None = None
+    subspace: Subspace | None = None
+    n_scored: int | None = None
 
     def shown(self) -> Shown:
         """Return rows to show, with tests that are made for it on at most 20 000 rows."""
@@ -68,19 +78,37 @@ class Scene:
         features = self.X[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say is in the diagnosis
-            removal = clone(self.isr).fit(*self._prepared(), environments=self._seen)
+            removed = self._removed()
             tested = self._tested()
         return show_rows(
             self.preparation.apply(features),
             self.y[rows],
             self.environments[rows],
-            subspace=removal.subspace_,
+            subspace=removed,
             before=self.plain(),
             after=self.after,
             features=np.where(np.isnan(features), self.preparation.fill, features),
             feature_names=self.names,
             tested=tested,
+            places=rows if self.n_scored is None else np.full(len(rows), UNNUMBERED),
         )
+
+    def _removed(self) -> Subspace:
+        if self.subspace is not None:
+            return self.subspace
+        fitted = clone(self.isr).fit(*self._prepared(), environments=self._seen)
+        found: Subspace = fitted.subspace_
+        return found
+
+    def same_head(self) -> Head | None:
+        """Return the model's own head, fitted with nothing removed."""
+        if self.model is None:
+            return None
+        same = clone(self.model).set_params(isr=ISR(0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            same.fit(*self._prepared(), environments=self._seen)
+        return Head(*fold(same))
 
     def plain(self) -> Head:
         """Return the model to compare with: the one given, or plain logistic regression."""

@@ -47,6 +47,8 @@ class Repair:
         What was removed, in the input space of the layer.
     classifier : ISRClassifier or None
         The classifier that was fitted on the features; None where the old head was folded.
+    finder : transformer
+        What found the subspace.
     shown : Shown
         Some of the scored rows, for `isrlearn.report`.
 
@@ -67,6 +69,7 @@ class Repair:
     report: RepairReport
     subspace: Subspace
     classifier: ISRClassifier | None
+    finder: ISRTransformer
     shown: Shown
 
     def _repr_html_(self) -> str:
@@ -173,9 +176,9 @@ def repair(
         subspace=new.subspace,
         before=_as_head(old),
         after=_as_head(new.weights),
-        tested=new.finder,
     )
-    return Repair(model if inplace else repaired, report, new.subspace, new.classifier, shown)
+    found = new.subspace, new.classifier, new.finder, shown
+    return Repair(model if inplace else repaired, report, *found)
 
 
 def put_weights(model: nn.Module, layer: str, weight: Any, bias: Any) -> None:

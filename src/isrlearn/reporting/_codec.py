@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
+LARGEST: Final = 1e300
 IMAGE: Final = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]*")
 
 
@@ -59,10 +60,10 @@ def _optional(kind: UnionType, value: Any, where: str) -> Any:
 
 
 def _number(value: Any, where: str) -> float:
-    if value is None:
-        return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{where} is {value!r:.60}, not a number: not a report of isrlearn.")
+    if not abs(value) < LARGEST:
+        raise ValueError(f"{where} is too large or no number: not a report of isrlearn.")
     return float(value)
 
 
@@ -92,4 +93,7 @@ def _dataclass(kind: Any, value: Any, where: str) -> Any:
         for name, k in kinds.items()
         if name in value
     }
-    return kind(**found)
+    try:
+        return kind(**found)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error

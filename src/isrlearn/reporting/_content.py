@@ -3,6 +3,11 @@
 from dataclasses import dataclass
 
 
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{what}: not a report of isrlearn.")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A share with its 95 % interval."""
@@ -24,6 +29,10 @@ class Method:
     groups: tuple[float | None, ...]
     """Accuracy of each group; None without rows."""
     ours: bool = False
+
+    def __post_init__(self) -> None:
+        shares = (self.average, self.worst.low, self.worst.value, self.worst.high, *self.groups)
+        _require(all(s is None or 0 <= s <= 1 for s in shares), "shares must be from 0 to 1")
 
 
 @dataclass(frozen=True)
@@ -66,11 +75,20 @@ class Spectrum:
     low: tuple[float, ...]
     high: tuple[float, ...]
     n_removed: int
-    """Directions that the model removes."""
+    """Directions that the model removes; its own tests', or those of a setting."""
     n_found: int | None
     """Directions that tests find; None where none were made."""
     n_permutations: int
     steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.values)
+        _require(n > 0 and min(self.values) > 0, "values must be positive, and one at least")
+        for band in (self.low, self.high):
+            _require(len(band) in (0, n), f"the band must have {n} values, or none")
+            _require(all(value > 0 for value in band), "the band must be positive")
+        _require(len(self.low) == len(self.high), "the band must have two sides")
+        _require(self.n_removed >= 0, "n_removed must not be negative")
 
 
 @dataclass(frozen=True)
@@ -91,12 +109,23 @@ class Plane:
     """How far the old decision moves with one spread of the spurious direction."""
     n_rows: int
 
+    def __post_init__(self) -> None:
+        n = len(self.invariant)
+        columns = (self.spurious, self.label_codes, self.environment_codes)
+        _require(n > 0 and all(len(c) == n for c in columns), "columns must be equally long")
+        for codes, names in (
+            (self.label_codes, self.labels),
+            (self.environment_codes, self.environments),
+        ):
+            _require(min(codes) >= 0 and max(codes) < len(names), "codes must have a name each")
+
 
 @dataclass(frozen=True)
 class Example:
     """A row at one end of a spurious direction."""
 
-    row: int
+    row: int | None
+    """Its place among the rows that were given, from 0; None where it is not known."""
     label: str
     environment: str
     amount: float

@@ -60,22 +60,62 @@ def accuracy_axis(methods: Sequence[Method]) -> Axis:
     return Axis(min(25 * int(4 * lowest), 75), 100)
 
 
-def method_rows(methods: Sequence[Method], groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return for each method the places of its groups, its worst group and its average."""
-    axis = accuracy_axis(methods)
-    crowded = len(groups) > MOST_MARKS
-    colours = colour_codes([g.environment for g in groups])
-    shapes = shape_codes([g.label for g in groups])
+@dataclass(frozen=True)
+class Looks:
+    """Colours of environments and shapes of classes, the same on the whole page."""
+
+    colours: dict[str, int]
+    shapes: dict[str, int]
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], plane: Plane | None) -> "Looks":
+        """Return the looks of all names of a page: groups first, so that unknown ones are last."""
+        more = ((), ()) if plane is None else (plane.labels, plane.environments)
+        labels = dict.fromkeys([*(g.label for g in groups), *more[0]])
+        environments = dict.fromkeys([*(g.environment for g in groups), *more[1]])
+        shapes = {name: min(i, SHAPES) for i, name in enumerate(labels)}
+        return cls(_colours(list(environments)), shapes)
+
+    def legend(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the names with their colours and shapes."""
+        return {
+            "environments": _named(self.colours, COLOURS),
+            "labels": _named(self.shapes, SHAPES),
+        }
+
+
+def _named(codes: dict[str, int], most: int) -> list[dict[str, Any]]:
+    found = [{"name": name, "code": code} for name, code in codes.items() if code < most]
+    others = len(codes) - len(found)
+    return found + ([{"name": f"{others} others", "code": most}] if others else [])
+
+
+def _colours(names: list[str]) -> dict[str, int]:
+    """Return the colour of each name: its own for one that is called "red" or "green"."""
+    own = [OWN_COLOURS.get(name.lower()) for name in names]
+    if None in own or len(set(own)) < len(own):
+        return {name: min(i, COLOURS) for i, name in enumerate(names)}
+    return {name: code or 0 for name, code in zip(names, own, strict=True)}
+
+
+def method_rows(
+    methods: Sequence[Method], groups: Sequence[Group], looks: Looks
+) -> list[dict[str, Any]]:
+    """Return for each method the places of its groups, its worst group and its average.
+
+    Of more than 40 groups the 40 worst of each method are drawn, all alike.
+    """
+    axis, crowded = accuracy_axis(methods), len(groups) > MOST_MARKS
     rows = []
     for method in methods:
+        worst = sorted((v, i) for i, v in enumerate(method.groups) if v is not None)[:MOST_MARKS]
         marks = [
             {
                 "x": axis(100 * value),
-                "colour": COLOURS if crowded else colours[i],
-                "shape": 0 if crowded else shapes[i],
+                "colour": COLOURS if crowded else looks.colours[groups[i].environment],
+                "shape": 0 if crowded else looks.shapes[groups[i].label],
             }
-            for i, value in enumerate(method.groups)
-            if value is not None
+            for value, i in worst
         ]
         places = (method.average, method.worst.low, method.worst.high)
         average, low, high = (axis(100 * value) for value in places)
@@ -85,53 +125,10 @@ def method_rows(methods: Sequence[Method], groups: Sequence[Group]) -> list[dict
     return rows
 
 
-def legend(groups: Sequence[Group]) -> dict[str, list[dict[str, Any]]]:
-    """Return the names with their colours and shapes."""
-    return names_legend([g.label for g in groups], [g.environment for g in groups])
-
-
-def names_legend(labels: Sequence[str], environments: Sequence[str]) -> dict[str, Any]:
-    """Return colours of environments and shapes of classes."""
-    return {
-        "environments": [
-            {**item, "code": _colours(environments).get(item["name"], item["code"])}
-            for item in _named(environments, COLOURS)
-        ],
-        "labels": _named(labels, SHAPES),
-    }
-
-
-def _named(names: Sequence[str], most: int) -> list[dict[str, Any]]:
-    distinct = list(dict.fromkeys(names))
-    found = [{"name": name, "code": i} for i, name in enumerate(distinct[:most])]
-    if len(distinct) > most:
-        found.append({"name": f"{len(distinct) - most} others", "code": most})
-    return found
-
-
-def colour_codes(names: Sequence[str]) -> list[int]:
-    """Return the colour of each name; those beyond the eighth share one."""
-    codes = _colours(names)
-    return [codes[name] for name in names]
-
-
-def _colours(names: Sequence[str]) -> dict[str, int]:
-    """Return the colour of each name: its own for one that is called "red" or "green"."""
-    distinct = list(dict.fromkeys(names))
-    own = [OWN_COLOURS.get(name.lower()) for name in distinct]
-    if None in own or len(set(own)) < len(own):
-        own = list(range(len(distinct)))
-    return {n: min(code or 0, COLOURS) for n, code in zip(distinct, own, strict=True)}
-
-
-def shape_codes(names: Sequence[str]) -> list[int]:
-    """Return the shape of each name; those beyond the sixth share one."""
-    distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return [min(distinct[name], SHAPES) for name in names]
-
-
 def spectrum_chart(spectrum: Spectrum) -> dict[str, Any]:
     """Return places of eigenvalues and of the band of chance, on a logarithmic scale."""
+    # The tests, where there are any, are of these very directions; a model may have others.
+    marked = spectrum.n_removed if spectrum.n_found is None else spectrum.n_found
     values = np.log10(spectrum.values)
     low, high = np.log10(spectrum.low), np.log10(spectrum.high)
     bottom = float(np.min([*values, *low[: len(values)]]))
@@ -147,7 +144,7 @@ def spectrum_chart(spectrum: Spectrum) -> dict[str, Any]:
             "x": x[i],
             "y": min(y(v), 100.0),
             "value": spectrum.values[i],
-            "removed": i < spectrum.n_removed,
+            "removed": i < marked,
         }
         for i, v in enumerate(values)
     ]
@@ -158,7 +155,7 @@ def spectrum_chart(spectrum: Spectrum) -> dict[str, Any]:
     return {
         "dots": dots,
         "band": band,
-        "cut": round(min(spectrum.n_removed, len(values)) * step, 2),
+        "cut": round(min(marked, len(values)) * step, 2),
         "x_ticks": [(x[i], str(i + 1)) for i in shown],
         "y_ticks": y_ticks,
     }
@@ -168,11 +165,11 @@ def _power(power: int) -> str:
     return f"{10.0**power:g}" if -3 <= power <= 5 else f"10^{power}"
 
 
-def plane_chart(plane: Plane) -> dict[str, Any]:
+def plane_chart(plane: Plane, looks: Looks) -> dict[str, Any]:
     """Return places of rows before and after the removal, and where models decide."""
     x = axis_of([*plane.invariant, 0.0], quantile=0.005)
     y = axis_of(plane.spurious, flipped=True, quantile=0.005)
-    groups, colours = _grouped(plane), colour_codes(plane.environments)
+    groups = _grouped(plane)
 
     def places(rows: list[int]) -> list[tuple[float, float]]:
         found = ((x(plane.invariant[i]), y(plane.spurious[i])) for i in rows)
@@ -181,14 +178,13 @@ def plane_chart(plane: Plane) -> dict[str, Any]:
     largest_first = sorted(groups.items(), key=lambda item: -len(item[1]))
     return {
         "before": [
-            {"colour": colours[e], "shape": min(c, SHAPES), "points": places(rows)}
-            for (c, e), rows in largest_first
+            {**_look(plane, looks, c, e), "points": places(rows)} for (c, e), rows in largest_first
         ],
         "line": _line(plane.boundary, x, y),
         "threshold": x(0.0) if plane.has_threshold else None,
         "x_ticks": x.ticks(),
         "y_ticks": y.ticks(),
-        **_strips(plane, groups, x),
+        **_strips(plane, looks, groups, x),
     }
 
 
@@ -204,9 +200,18 @@ def _inside(point: tuple[float, float]) -> bool:
     return 0 <= point[0] <= 100 and 0 <= point[1] <= 100
 
 
-def _strips(plane: Plane, groups: dict[tuple[int, int], list[int]], x: Axis) -> dict[str, Any]:
+def _look(plane: Plane, looks: Looks, c: int, e: int) -> dict[str, int]:
+    return {
+        "colour": looks.colours[plane.environments[e]],
+        "shape": looks.shapes[plane.labels[c]],
+    }
+
+
+def _strips(
+    plane: Plane, looks: Looks, groups: dict[tuple[int, int], list[int]], x: Axis
+) -> dict[str, Any]:
     """Return one strip per group; rows in it are apart by chance so that they can be seen."""
-    random, colours = np.random.default_rng(0), colour_codes(plane.environments)
+    random = np.random.default_rng(0)
     strips = []
     for c, e in sorted(groups)[:STRIPS]:
         places = [x(plane.invariant[i]) for i in groups[c, e]]
@@ -216,8 +221,7 @@ def _strips(plane: Plane, groups: dict[tuple[int, int], list[int]], x: Axis) -> 
             {
                 "label": plane.labels[c],
                 "environment": plane.environments[e],
-                "colour": colours[e],
-                "shape": min(c, SHAPES),
+                **_look(plane, looks, c, e),
                 "points": points,
             }
         )

@@ -12,6 +12,7 @@ from isrlearn.reporting._page import page
 YAW, PITCH = 0.3, 0.5  # radians, as it is first seen
 SIZE: Final = 52.0  # units of the drawing for one unit of space
 ROWS: Final = 45
+HALF: Final = 1.55  # side of the plane: it stays in the picture however it is turned
 INVARIANT, NOISE = 1.1, 0.16
 MEANS: Final = np.array([[1.25, 0.1], [-0.55, 1.1], [-0.45, -1.05]])
 STRETCH: Final = (0.45, 1.25)
@@ -56,7 +57,7 @@ def mean_scene(random_state: int = 0) -> dict[str, Any]:
     random = np.random.default_rng(random_state)
     shapes: list[dict[str, Any]] = []
     centre = np.array([INVARIANT / 2, 0.0, 0.0])
-    shapes.append(_area("plane", _rectangle(INVARIANT / 2, 1.9)))
+    shapes.append(_area("plane", _rectangle(INVARIANT / 2, HALF)))
     means = np.column_stack([np.full(3, INVARIANT / 2), MEANS])
     shapes.append(_area("triangle", means))
     for e, mean in enumerate(means):
@@ -64,15 +65,16 @@ def mean_scene(random_state: int = 0) -> dict[str, Any]:
         shapes += [_dot(f"e{e} cloud", row, 2.1) for row in rows]
     shapes += _arrow(centre, 1.25)
     shapes += [_dot(f"e{e} mean", mean, 5.0) for e, mean in enumerate(means)]
-    places = means + [0.42, 0.0, 0.0]
+    places = means * [1, 1.25, 1.25] + [0.3, 0.0, 0.0]
     shapes += [_text(f"environment {e + 1}", at, f"e{e}") for e, at in enumerate(places)]
     shapes.append(_text("invariant", centre + [1.45, 0, 0]))
     return _scene(
         "ISR-Mean",
         shapes,
         "Rows of one class in three environments. Their means (large dots) differ along the "
-        "shaded plane only: E environments show up to E − 1 spurious directions. The arrow, "
-        "at right angles to the plane, is what all environments share, and what is kept.",
+        "shaded plane only: E environments show up to E − 1 spurious directions for each class. "
+        "The arrow, at right angles to the plane, is what all environments share, and what is "
+        "kept.",
     )
 
 
@@ -82,7 +84,7 @@ def covariance_scene() -> dict[str, Any]:
     The ellipsoids of two environments have the same extent along the invariant direction and differ
     in the others (Theorem 2).
     """
-    shapes: list[dict[str, Any]] = [_area("plane", _rectangle(0.0, 1.9))]
+    shapes: list[dict[str, Any]] = [_area("plane", _rectangle(0.0, HALF))]
     for e, stretch in enumerate(STRETCH):
         for circle in _ellipsoid(np.array([0.7, stretch, 0.8 * stretch])):
             shapes.append(_path(f"e{e} wire", circle))

@@ -27,9 +27,15 @@ def illustrations(examples: Examples) -> Callable[[int], tuple[str | None, str |
     examples : sequence
         One for each row: text, an array of shape (h, w) or (h, w, 3), a PIL image, or None.
     """
+    by_place = getattr(examples, "iloc", examples)  # a Series would look up its index
 
     def of(row: int) -> tuple[str | None, str | None]:
-        example = examples[row]
+        try:
+            example = by_place[row]
+        except IndexError:
+            raise ValueError(
+                f"examples has nothing for row {row}: give one for each row, or None."
+            ) from None
         if example is None:
             return None, None
         if isinstance(example, str):
@@ -55,11 +61,11 @@ def data_address(image: Any) -> str:
     """
     from PIL import Image
 
-    if isinstance(image, np.ndarray):
-        image = Image.fromarray(_as_bytes(image))
+    if not isinstance(image, Image.Image):
+        image = Image.fromarray(_as_bytes(np.asarray(image)))
     tiny = max(image.size) <= PIXEL_ART
+    image = image.convert("RGB")
     if not tiny:
-        image = image.convert("RGB")
         image.thumbnail((SIDE, SIDE))
     written = io.BytesIO()
     image.save(written, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": 82}))
@@ -78,9 +84,11 @@ def _address(kind: str, written: bytes) -> str:
 def _as_bytes(image: Any) -> Any:
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[:, :, 0]
-    if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
+    is_image = image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)
+    if not is_image or image.dtype.kind not in "biuf":
         raise ValueError(
-            f"an image has shape {image.shape}: give (height, width) or (height, width, 3)."
+            f"an image has shape {image.shape} and type {image.dtype}: give numbers of shape "
+            "(height, width) or (height, width, 3)."
         )
     if image.dtype == np.uint8:
         return image

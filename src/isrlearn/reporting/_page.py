@@ -4,10 +4,10 @@ import base64
 import hashlib
 from typing import Any, Final
 
+from isrlearn._text import visible
 from isrlearn.reporting import _draw
 
 LONGEST_NAME: Final = 42
-MOST_GROUP_ROWS: Final = 60
 
 
 def render(report: Any) -> str:
@@ -18,14 +18,13 @@ def render(report: Any) -> str:
     report : Report
         What to show.
     """
+    looks = _draw.Looks.of(report.groups, report.plane)
     charts = {
-        "rows": _draw.method_rows(report.methods, report.groups),
+        "rows": _draw.method_rows(report.methods, report.groups, looks),
         "accuracy_ticks": _draw.accuracy_axis(report.methods).ticks(5),
-        "legend": _draw.legend(report.groups),
+        "legend": looks.legend(),
         "spectrum": report.spectrum and _draw.spectrum_chart(report.spectrum),
-        "plane": report.plane and _draw.plane_chart(report.plane),
-        "plane_legend": report.plane
-        and _draw.names_legend(report.plane.labels, report.plane.environments),
+        "plane": report.plane and _draw.plane_chart(report.plane, looks),
     }
     geometry = ""
     if report.geometry:
@@ -45,6 +44,7 @@ def page(template: str, **values: Any) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_seen,
     )
     templates.filters.update(percent=percent, short=short, p=p_text, signed=signed)
     loader = templates.loader
@@ -52,6 +52,11 @@ def page(template: str, **values: Any) -> str:
     return templates.get_template(template).render(
         script=script, script_hash=script_hash(script), **values
     )
+
+
+def _seen(value: Any) -> Any:
+    """Write out what cannot be seen in texts; markup is our own."""
+    return visible(value) if type(value) is str else value
 
 
 def script_hash(script: str) -> str:

@@ -54,6 +54,12 @@ class Report:
         Versions, command, seed, time.
     geometry : bool, default=False
         Whether the two pictures of the method are added.
+    scale : float, default=0.0
+        What the removal leaves of the directions: 0 nothing, 0.5 half.
+    target : {"class", "target"}, default="class"
+        What environments are compared given: a class, or a continuous target.
+    intro : str, default=""
+        What the task is.
 
     Examples
     --------
@@ -79,6 +85,13 @@ class Report:
     tests: Tests | None
     made: Made
     geometry: bool = False
+    scale: float = 0.0
+    target: str = "class"
+    intro: str = ""
+
+    def __post_init__(self) -> None:
+        if any(len(method.groups) != len(self.groups) for method in self.methods):
+            raise ValueError(f"each method must have {len(self.groups)} groups.")
 
     def __repr__(self) -> str:
         n = len(self.methods)
@@ -102,6 +115,7 @@ class Report:
         Path
         """
         path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         text = self.html
         write_whole(path, lambda p: p.write_text(text, encoding="utf-8"))
         return path
@@ -155,7 +169,7 @@ class Report:
             )
         try:
             plain = json.loads(path.read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} is not json: name a result.json of isrlearn.") from error
         if not isinstance(plain, dict) or KEY not in plain:
             raise ValueError(f"{path} holds no report: name a result.json that isrlearn wrote.")

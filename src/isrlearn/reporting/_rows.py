@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._shown import DIRECTIONS, EXTREMES, Head, Shown, amounts_of
+from isrlearn._shown import DIRECTIONS, EXTREMES, UNNUMBERED, Head, Shown, amounts_of
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn.reporting._content import Direction, Example, Plane
 
-UNKNOWN: Final = "unknown"
+UNKNOWN: Final = "(unknown)"
 FEATURES: Final = 5
 VALUES: Final = 3
 DIGITS: Final = 4
@@ -34,18 +34,23 @@ def plane_of(shown: Shown) -> Plane | None:
     Plane or None
         None where nothing was removed or there is no new head.
     """
-    if shown.subspace.rank == 0 or shown.after is None:
+    if n_removed(shown) == 0 or shown.after is None:
         return None
     X = np.asarray(shown.X, dtype=np.float64)
     invariant, has_threshold = _invariant(X, shown.after)
-    has_threshold = has_threshold and shown.decides
-    spurious = _scaled(amounts_of(shown.subspace, X) @ _mix(shown), centre=True)
+    if not shown.decides:
+        invariant, has_threshold = invariant - invariant.mean(), False
+    mix = _mix(shown)
+    spurious = amounts_of(shown.subspace, X) @ mix
+    spread = float(np.std(spurious)) or 1.0
+    spurious = (spurious - spurious.mean()) / spread
     labels, label_codes = _coded(shown.y)
     environments, environment_codes = _coded(shown.environments)
     boundary = leaning = None
     if shown.before is not None and has_threshold:
         weights = _equal_groups(label_codes, environment_codes)
-        boundary = _boundary(X, shown.before, invariant, spurious, weights)
+        step = spread * (mix @ shown.subspace.directions)
+        boundary = _boundary(X, shown.before, invariant, spurious, step, weights)
         leaning = boundary[2]
     return Plane(
         _rounded(invariant),
@@ -72,14 +77,18 @@ def directions_of(shown: Shown, illustrate: Illustrate | None = None) -> tuple[D
         Texts and images of rows.
     """
     amounts = amounts_of(shown.subspace, shown.X)
-    first = range(min(DIRECTIONS, shown.subspace.rank))
+    first = range(min(DIRECTIONS, n_removed(shown)))
     return tuple(_direction(shown, amounts[:, r], illustrate) for r in first)
 
 
 def _direction(shown: Shown, amount: Float64Array, illustrate: Illustrate | None) -> Direction:
-    order = np.argsort(amount, kind="stable")
-    shares = feature_shares(shown.features, amount, _coded(shown.y)[1])
+    classes = _coded(shown.y)[1]
+    shares = feature_shares(shown.features, amount, classes)
     first = np.argsort(-shares, kind="stable")[:FEATURES]
+    # The sign of a direction is arbitrary: more of it is more of the feature that goes with it.
+    strongest = _within(shown.features[:, first[:1]], classes)[:, 0]
+    amount = amount if strongest @ amount >= 0 else -amount
+    order = np.argsort(amount, kind="stable")
     in_spreads = amount / (float(amount.std()) or 1.0)
 
     def examples(places: IntArray) -> tuple[Example, ...]:
@@ -87,9 +96,10 @@ def _direction(shown: Shown, amount: Float64Array, illustrate: Illustrate | None
             _example(shown, int(i), in_spreads[i], first[:VALUES], illustrate) for i in places
         )
 
+    each = min(EXTREMES, len(order) // 2)
     return Direction(
-        most=examples(order[::-1][:EXTREMES]),
-        least=examples(order[:EXTREMES]),
+        most=examples(order[::-1][:each]),
+        least=examples(order[:each]),
         features=tuple((shown.feature_names[j], float(shares[j])) for j in first),
     )
 
@@ -129,13 +139,31 @@ def _within(values: FloatArray, codes: IntArray) -> Float64Array:
 
 def _invariant(X: Float64Array, head: Head) -> tuple[Float64Array, bool]:
     """Return the coordinate, and whether the head decides at zero."""
+    if len(head.weight) <= 2:
+        return _decision(X, head)[0], True
+    centred = head.weight - head.weight.mean(axis=0)
+    along = X @ np.linalg.svd(centred, full_matrices=False)[2][0]
+    return (along - along.mean()) / (float(np.std(along)) or 1.0), False
+
+
+def _decision(X: Float64Array, head: Head) -> tuple[Float64Array, float]:
+    """Return the decision values for two classes in units of their spread, and that unit."""
+    weight, bias = _one_row(head)
+    values = X @ weight + bias
+    unit = float(np.std(values)) or 1.0
+    return values / unit, unit
+
+
+def _one_row(head: Head) -> tuple[Float64Array, float]:
     weight, bias = head
     if len(weight) == 2:
         weight, bias = weight[1:] - weight[:1], bias[1:] - bias[:1]
-    if len(weight) == 1:
-        return _scaled(X @ weight[0] + bias[0], centre=False), True
-    leading = np.linalg.svd(weight - weight.mean(axis=0))[2][0]
-    return _scaled(X @ leading, centre=True), False
+    return weight[0], float(bias[0])
+
+
+def n_removed(shown: Shown) -> int:
+    """Return how many directions are removed: none where all of them is left."""
+    return 0 if shown.subspace.scale == 1 else shown.subspace.rank
 
 
 def _mix(shown: Shown) -> Float64Array:
@@ -149,7 +177,7 @@ def _mix(shown: Shown) -> Float64Array:
     ) @ shown.subspace.directions.T
     if not np.any(np.abs(lean) > 1e-12 * np.abs(weight).max(initial=1.0)):
         return first
-    mix = np.linalg.svd(lean)[2][0]
+    mix = np.linalg.svd(lean, full_matrices=False)[2][0]
     return np.asarray(mix * (np.sign(mix[np.argmax(np.abs(mix))]) or 1.0))
 
 
@@ -158,14 +186,20 @@ def _boundary(
     head: Head,
     invariant: Float64Array,
     spurious: Float64Array,
+    step: Float64Array,
     weights: Float64Array,
 ) -> tuple[float, float, float]:
-    """Return the old decision as a function of the two coordinates, by least squares."""
-    decision = _invariant(X, head)[0]
-    design = np.stack([np.ones(len(X)), invariant, spurious], axis=1)
+    """Return the old decision as a function of the two coordinates.
+
+    How far a step along the spurious direction moves it is exact; with the invariant coordinate,
+    which stands for many, it goes as least squares say.
+    """
+    decision, unit = _decision(X, head)
+    c = float(_one_row(head)[0] @ step) / unit
+    design = np.stack([np.ones(len(X)), invariant], axis=1)
     root = np.sqrt(weights)[:, None]
-    found = np.linalg.lstsq(root * design, root[:, 0] * decision, rcond=None)[0]
-    a, b, c = (float(value) for value in found)
+    rest = root[:, 0] * (decision - c * spurious)
+    a, b = (float(value) for value in np.linalg.lstsq(root * design, rest, rcond=None)[0])
     return a, b, c
 
 
@@ -174,16 +208,24 @@ def _equal_groups(label_codes: IntArray, environment_codes: IntArray) -> Float64
     return np.asarray(1.0 / np.bincount(groups)[groups])
 
 
-def _scaled(values: Float64Array, *, centre: bool) -> Float64Array:
-    moved = values - values.mean() if centre else values
-    return np.asarray(moved / (float(np.std(values)) or 1.0))
-
-
 def _coded(labels: Any) -> tuple[tuple[str, ...], IntArray]:
     """Return the names of labels and the code of each row; unknown ones come last."""
-    texts = [UNKNOWN if _is_missing(value) else str(value) for value in np.asarray(labels).tolist()]
-    names, codes = np.unique(texts, return_inverse=True)
-    return tuple(names.tolist()), np.asarray(codes)
+    values = np.asarray(labels).tolist()
+    known = [value for value in values if not _is_missing(value)]
+    names = [str(value) for value in _in_order(set(known))]
+    if len(known) < len(values):
+        names.append(UNKNOWN)
+    names = list(dict.fromkeys(names))
+    place = {name: code for code, name in enumerate(names)}
+    texts = (UNKNOWN if _is_missing(value) else str(value) for value in values)
+    return tuple(names), np.array([place[text] for text in texts], dtype=np.intp)
+
+
+def _in_order(values: set[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:  # of several kinds
+        return sorted(values, key=str)
 
 
 def _is_missing(value: Any) -> bool:
@@ -193,8 +235,8 @@ def _is_missing(value: Any) -> bool:
 def _example(
     shown: Shown, place: int, amount: float, first: IntArray, illustrate: Illustrate | None
 ) -> Example:
-    row = int(shown.rows[place])
-    text, image = (None, None) if illustrate is None else illustrate(row)
+    row = None if shown.rows[place] == UNNUMBERED else int(shown.rows[place])
+    text, image = (None, None) if illustrate is None or row is None else illustrate(row)
     values: tuple[tuple[str, float], ...] = ()
     if text is None and image is None:
         values = tuple(

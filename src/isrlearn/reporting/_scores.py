@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from scipy.stats import beta
 
+from isrlearn._text import isolated
 from isrlearn.leaderboard import Comparison
 from isrlearn.leaderboard._bootstrap import interval
 from isrlearn.metrics import GroupScores
@@ -16,7 +18,8 @@ DRAWS: Final = 4000
 def worst_estimate(scores: GroupScores, *, random_state: int = 0) -> Estimate:
     """Return the worst group with its bootstrap interval.
 
-    Rows are resampled within groups; of a group with n rows, a of them right, n·binomial(n, a/n).
+    Rows are resampled within groups. The interval is at least as wide as that of the worst group
+    by itself (Jeffreys), so that few rows never seem certain.
 
     Parameters
     ----------
@@ -29,14 +32,22 @@ def worst_estimate(scores: GroupScores, *, random_state: int = 0) -> Estimate:
     --------
     >>> from isrlearn.metrics import group_scores
     >>> y = [0] * 50 + [1] * 50
-    >>> worst_estimate(group_scores(y, [0] * 90 + [1] * 10, environments=["a", "b"] * 50)).value
-    0.2
+    >>> found = worst_estimate(group_scores(y, [0] * 90 + [1] * 10, environments=["a", "b"] * 50))
+    >>> found.value, found.low < 0.1, found.high > 0.35
+    (0.2, True, True)
     """
     filled = scores.sizes > 0
     sizes = np.round(scores.sizes[filled]).astype(np.int64)
     shares = np.clip(scores.accuracies[filled], 0, 1)
-    drawn = np.random.default_rng(random_state).binomial(sizes, shares, (DRAWS, len(sizes)))
-    return Estimate(*interval(scores.worst, (drawn / sizes).min(axis=1)))
+    random, least = np.random.default_rng(random_state), np.ones(DRAWS)
+    for size, share in zip(sizes, shares, strict=True):
+        np.minimum(least, random.binomial(size, share, DRAWS) / size, out=least)
+    _, low, high = interval(scores.worst, least)
+    # Resampling knows no doubt where all rows or none are right: that of the group alone is kept.
+    worst = int(np.argmin(shares))
+    right = shares[worst] * sizes[worst]
+    alone = beta.ppf([0.025, 0.975], right + 0.5, sizes[worst] - right + 0.5)
+    return Estimate(scores.worst, float(min(low, alone[0])), float(max(high, alone[1])))
 
 
 def groups_of(scores: GroupScores) -> tuple[Group, ...]:
@@ -60,7 +71,7 @@ def method_of(name: str, scores: GroupScores, groups: tuple[Group, ...], *, ours
         name,
         scores.average,
         worst_estimate(scores),
-        f"{label}, {environment}",
+        f"{isolated(str(label))}, {isolated(str(environment))}",
         tuple(own.get((g.label, g.environment)) for g in groups),
         ours,
     )
@@ -83,7 +94,7 @@ def compared(result: Comparison) -> tuple[tuple[Group, ...], tuple[Method, ...]]
             entry.title,
             entry.average,
             Estimate(*entry.worst_group),
-            entry.worst,
+            entry.worst if result.n_seeds == 1 else f"worst of each draw, mean of {result.n_seeds}",
             tuple(None if np.isnan(value) else value for value in entry.groups),
             entry.key == "isr",
         )
@@ -92,9 +103,37 @@ def compared(result: Comparison) -> tuple[tuple[Group, ...], tuple[Method, ...]]
     return groups, tuple(lines)
 
 
-def verdict_on(before: Method | None, after: Method | None, rows: str, extra: str = "") -> Verdict:
-    """Say whether the worst group is better, in a sentence that the figures bear out."""
-    return Verdict(before, after, f"{_standing(before, after)} {extra}".strip(), rows)
+def verdict_on(
+    before: Method | None, after: Method | None, rows: str, extra: str = "", *, seen: bool = False
+) -> Verdict:
+    """Say whether the worst group is better, in a sentence that the figures bear out.
+
+    Of rows that were fitted on nothing is said: they prove nothing.
+    """
+    standing = "" if seen else _standing(before, after)
+    return Verdict(before, after, f"{standing} {extra}".strip(), rows)
+
+
+def paired_verdict(result: Comparison, before: Method | None, after: Method, rows: str) -> Verdict:
+    """Say how ISR compares with plain training and with the best rival, on the same rows."""
+    gain = None
+    if before is not None and "isr" in result:
+        gain = result["erm" if "erm" in result else "isr-head"].against_isr
+    first = "" if gain is None else f"{_paired(gain)} than with {before.name if before else ''}"
+    figures = "" if gain is None else f" ({_points(gain)}). "
+    return Verdict(before, after, f"{first}{figures}{result.verdict}", rows)
+
+
+def _paired(gain: Any) -> str:
+    if gain.low > 0:
+        return "The worst group is served better"
+    if gain.high < 0:
+        return "The worst group is served worse"
+    return "No difference beyond chance: the worst group is served no better"
+
+
+def _points(gain: Any) -> str:
+    return f"{100 * gain.value:+.1f} points, {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
 
 
 def _standing(before: Any, after: Any) -> str:

@@ -4,27 +4,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
-from isrlearn._base import ISRTransformer, names_of_features
-from isrlearn._folding import fold
+from isrlearn._base import ISRTransformer
 from isrlearn._predictor_base import ISRPredictor
-from isrlearn._regressor import ISRRegressor
-from isrlearn._rules import RULES, known
-from isrlearn._shown import Head, Shown, show_rows
+from isrlearn._rules import RULES
+from isrlearn._shown import Shown, spectrum_band
 from isrlearn.leaderboard import Comparison, Fitted
-from isrlearn.metrics import GroupScores, group_scores
-from isrlearn.reporting._content import Made, Method, Table
-from isrlearn.reporting._images import Examples, illustrations
+from isrlearn.metrics import GroupScores
+from isrlearn.reporting._assemble import assemble
+from isrlearn.reporting._content import Made
+from isrlearn.reporting._estimators import from_estimator
+from isrlearn.reporting._images import Examples
 from isrlearn.reporting._made import made_now
 from isrlearn.reporting._report import Report
-from isrlearn.reporting._rows import directions_of, plane_of
-from isrlearn.reporting._scores import compared, methods_of, verdict_on
+from isrlearn.reporting._rows import n_removed
+from isrlearn.reporting._scores import compared, methods_of, paired_verdict, verdict_on
 from isrlearn.reporting._tables import comparison_tables, group_table
-from isrlearn.reporting._tests import spectrum_of, tests_of
 
-THIRDS: Final = ("low target", "middle target", "high target")
 PLAIN: Final = "plain training"
+SAME: Final = "ISR's head, nothing removed"
 
 
 def report(
@@ -53,11 +50,11 @@ def report(
     environments : array-like of shape (n,), default=None
         Their environments; None where unknown.
     before : fitted classifier, default=None
-        A model of the same features without the removal, to compare with.
+        A model of the same features without the removal, to compare a classifier with.
     examples : sequence, default=None
         What each row is, to show those at the ends of a removed direction: texts, arrays of shape
         (height, width) or (height, width, 3), or PIL images; None for a row without. Of the rows
-        that were scored.
+        given here, or to `compare`; of a repair, those that were scored.
     title : str, default=None
         Heading.
     geometry : bool, default=False
@@ -107,16 +104,16 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
     groups, methods = compared(result)
     named = dict(zip((entry.key for entry in result.entries), methods, strict=True))
     after = named.get("isr", methods[0])
-    before = named.get("erm") or named.get("isr-head")
+    before = (named.get("erm") or named.get("isr-head")) if "isr" in named else None
     shown = None if result.scene is None else result.scene.shown()
     rows = f"{result.rows['test']} test rows (test: {result.test})"
     if result.n_seeds > 1:
         rows += f", {result.n_seeds} seeds"
     if shown is not None:
         rows += f". Rows, spectrum and tests below are of the first round; {shown.n_rows} rows"
-    return _report(
+    return assemble(
         "Comparison of methods",
-        verdict_on(before, after, rows + ".", result.verdict),
+        paired_verdict(result, before, after, rows + "."),
         groups,
         methods,
         comparison_tables(result, groups, methods),
@@ -149,26 +146,24 @@ def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report
         )
     shown = scene.shown()
     classes = result.model.classes
-    models = {
-        PLAIN: scene.scores(scene.plain(), classes),
-        "ISR": scene.scores(scene.after, classes),
-    }
+    heads = {PLAIN: scene.plain(), SAME: scene.same_head(), "ISR": scene.after}
+    models = {n: scene.scores(head, classes) for n, head in heads.items() if head is not None}
     groups, methods = methods_of(models, ours="ISR")
-    rows = f"{shown.n_rows} test rows that the fit has not seen."
-    if not scene.held_out:
-        rows = (
-            f"These are {shown.n_rows} rows that the models were fitted on, so the figures flatter "
-            "them: isrlearn compare scores rows that were kept apart."
-        )
     facts = result.model.made
     notes = (
         f"Chosen by {facts['rule']}: {facts['setting']} (accuracy by that rule "
         f"{facts['score']:.3f}).",
         f"Features: {facts['prepared']}.",
     )
-    return _report(
+    return assemble(
         "Fit of ISR",
-        verdict_on(methods[0], methods[1], rows),
+        verdict_on(
+            methods[0],
+            methods[-1],
+            _scored(scene, shown),
+            _by_removal(models, shown),
+            seen=not scene.held_out,
+        ),
         groups,
         methods,
         (group_table(groups, methods),),
@@ -177,6 +172,27 @@ def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report
         examples,
         same=False,
     )
+
+
+def _scored(scene: Any, shown: Shown) -> str:
+    """Say which rows were scored."""
+    whole = "" if scene.n_scored is None else f", a sample of {scene.n_scored},"
+    if scene.held_out:
+        return f"{shown.n_rows} test rows{whole} that the fit has not seen."
+    return (
+        f"These are {shown.n_rows} rows{whole} that the models were fitted on, so the figures "
+        "flatter them: isrlearn compare scores rows that were kept apart."
+    )
+
+
+def _by_removal(models: Mapping[str, GroupScores], shown: Shown) -> str:
+    """Say what of the change is due to the removal, and not to the head and its weights."""
+    if n_removed(shown) == 0:
+        return "Nothing is removed: what changed is due to the head and the weights of groups."
+    if SAME not in models:
+        return ""
+    without, with_it = 100 * models[SAME].worst, 100 * models["ISR"].worst
+    return f"By the removal itself, with the same head: {without:.1f} → {with_it:.1f}."
 
 
 def from_repair(result: Any, made: Made, examples: Examples | None) -> Report:
@@ -189,101 +205,22 @@ def from_repair(result: Any, made: Made, examples: Examples | None) -> Report:
         f"Layer {done.layer}: {done.n_spurious} of {done.n_features} directions removed; "
         f"its weights are {way}."
     )
-    return _report(
+    return assemble(
         "Repair of a network",
-        verdict_on(methods[0], methods[1], f"{int(done.before.sizes.sum())} {kept}."),
+        verdict_on(
+            methods[0],
+            methods[1],
+            f"{int(done.before.sizes.sum())} {kept}.",
+            seen=not done.held_out,
+        ),
         groups,
         methods,
         (group_table(groups, methods),),
-        result.shown,
+        replace(result.shown, spectrum=spectrum_band(result.finder), diagnosis=done.diagnosis),
         replace(made, notes=(note, *made.notes)),
         examples,
         same=True,
     )
-
-
-def from_estimator(
-    fitted: Any,
-    X: Any,
-    y: Any,
-    environments: Any,
-    before: Any,
-    made: Made,
-    examples: Examples | None,
-) -> Report:
-    """Return the report of a fitted estimator on rows."""
-    if X is None or y is None or environments is None:
-        raise ValueError(
-            f"a report of {type(fitted).__name__} needs rows: report(model, X, y, environments=...)"
-        )
-    name = type(fitted).__name__
-    places = known(environments, len(y))
-    is_classifier = isinstance(fitted, ISRPredictor) and not isinstance(fitted, ISRRegressor)
-    shown = _shown(fitted, X, y, places, before)
-    groups: Any = ()
-    methods: tuple[Method, ...] = ()
-    tables: tuple[Table, ...] = ()
-    if is_classifier:
-        models = {} if before is None else {type(before).__name__: _scores(before, X, y, places)}
-        name = name if name not in models else f"{name}, repaired"
-        groups, methods = methods_of({**models, name: _scores(fitted, X, y, places)}, ours=name)
-        tables = (group_table(groups, methods),)
-    first = methods[0] if len(methods) > 1 else None
-    last = methods[-1] if methods else None
-    words = shown.diagnosis.verdict if shown.diagnosis is not None else ""
-    return _report(
-        f"{type(fitted).__name__} on {len(shown.environments) and shown.n_rows} rows",
-        verdict_on(first, last, f"{shown.n_rows} rows that were given for this page.", words),
-        groups,
-        methods,
-        tables,
-        shown,
-        made,
-        examples,
-        same=True,
-    )
-
-
-def _shown(fitted: Any, X: Any, y: Any, environments: Any, before: Any) -> Shown:
-    names = tuple(names_of_features(fitted))
-    rows = np.asarray(X, dtype=np.float64)
-    isr = fitted.isr_ if isinstance(fitted, ISRPredictor) else fitted
-    after = Head(*_folded(fitted)) if isinstance(fitted, ISRPredictor) else None
-    labels = _thirds(y) if isinstance(fitted, ISRRegressor) else np.asarray(y)
-    return show_rows(
-        rows,
-        labels,
-        environments,
-        subspace=isr.subspace_,
-        before=None if before is None else _linear(before),
-        after=after,
-        feature_names=names,
-        tested=isr,
-        decides=not isinstance(fitted, ISRRegressor),
-    )
-
-
-def _folded(model: Any) -> tuple[Any, Any]:
-    weight, bias = fold(model)
-    return np.atleast_2d(weight), np.atleast_1d(bias)
-
-
-def _linear(model: Any) -> Head | None:
-    """Return the head of a linear model; None for any other."""
-    try:
-        return Head(*_folded(model))
-    except TypeError:
-        return None
-
-
-def _thirds(y: Any) -> Any:
-    """Return in which third of the targets each row is, to colour rows by."""
-    values = np.asarray(y, dtype=float)
-    return np.array(THIRDS)[np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)]
-
-
-def _scores(model: Any, X: Any, y: Any, environments: Any) -> GroupScores:
-    return group_scores(y, model.predict(X), environments=environments)
 
 
 def from_models(
@@ -295,6 +232,8 @@ def from_models(
     made: Made,
     examples: Examples | None = None,
     title: str = "Models",
+    intro: str = "",
+    extra: str = "",
     geometry: bool = False,
 ) -> Report:
     """Return the report of several models scored on the same rows.
@@ -311,14 +250,16 @@ def from_models(
         Which rows were scored, in words.
     made : Made
         How it came about.
+    intro, extra : str, default=""
+        What the task is, and what else belongs to the verdict.
     examples, title, geometry
         As in `report`.
     """
     groups, methods = methods_of(models, ours=names[1])
     named = {method.name: method for method in methods}
-    found = _report(
+    found = assemble(
         title,
-        verdict_on(named[names[0]], named[names[1]], rows),
+        verdict_on(named[names[0]], named[names[1]], rows, extra),
         groups,
         methods,
         (group_table(groups, methods),),
@@ -327,31 +268,4 @@ def from_models(
         examples,
         same=False,
     )
-    return replace(found, geometry=geometry)
-
-
-def _report(
-    title: str,
-    verdict: Any,
-    groups: Any,
-    methods: tuple[Method, ...],
-    tables: tuple[Table, ...],
-    shown: Shown | None,
-    made: Made,
-    examples: Examples | None,
-    *,
-    same: bool,
-) -> Report:
-    illustrate = None if examples is None else illustrations(examples)
-    return Report(
-        title=title,
-        verdict=verdict,
-        groups=groups,
-        methods=methods,
-        tables=tables,
-        spectrum=None if shown is None else spectrum_of(shown),
-        plane=None if shown is None else plane_of(shown),
-        directions=() if shown is None else directions_of(shown, illustrate),
-        tests=None if shown is None else tests_of(shown.diagnosis, shown.subspace.rank, same=same),
-        made=made,
-    )
+    return replace(found, geometry=geometry, intro=intro)

@@ -4,11 +4,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from isrlearn._text import isolated
 from isrlearn.leaderboard import HEADINGS, Comparison, line
 from isrlearn.reporting._content import Group, Method, Table
 from isrlearn.reporting._page import percent
 
 MOST_COLUMNS: Final = 12
+ABOUT: Final = {
+    "isr": "directions in which environments differ given the class removed, then a linear head",
+    "isr-head": "the head that ISR chose, on all features",
+    "erm": "plain logistic regression",
+    "class-reweighted": "the same, all classes count the same",
+    "group-reweighted": "the same, all groups count the same",
+    "subsampled": "the same, on as many rows of each group",
+    "group-dro": "the loss of the worst group made small",
+    "dfr": "a last layer on balanced parts of the validation rows, averaged",
+    "leace": "what tells the environment linearly erased",
+    "leace-class": "the same within classes",
+    "inlp": "directions that tell the environment projected out, one after the other",
+    "coral": "covariances of the environments aligned",
+    "v-rex": "a penalty on losses that differ between environments",
+    "irm": "a penalty on heads that environments would change (IRMv1)",
+}
 MOST_ROWS: Final = 60
 
 
@@ -23,7 +40,7 @@ def group_table(groups: Sequence[Group], methods: Sequence[Method]) -> Table:
         With accuracies in the same order.
     """
     sentence = "Accuracy in percent of every group; in brackets the number of its rows."
-    names = [f"{g.label}, {g.environment} ({g.size})" for g in groups]
+    names = [f"{isolated(g.label)}, {isolated(g.environment)} ({g.size})" for g in groups]
     if len(groups) <= MOST_COLUMNS:
         rows = tuple((m.name, *map(percent, m.groups)) for m in methods)
         ours = next((i for i, m in enumerate(methods) if m.ours), None)
@@ -56,14 +73,19 @@ def comparison_tables(
     seeds = (
         "; means over seeds, the worst group being that of each seed" if result.n_seeds > 1 else ""
     )
-    means = " Means over seeds: the smallest may be above the worst group." if seeds else ""
+    means = (
+        " Rows are counted once over all draws, and accuracies are means over them: the smallest "
+        "may be above the worst group, which is that of each draw."
+        if seeds
+        else ""
+    )
     every = group_table(groups, methods)
     figures = Table(
         "Every method",
         "Test accuracy in percent, best worst group first, with 95 % bootstrap intervals over the "
-        f"test rows{seeds}. “Average” is plain over the test rows; “training mix” weighs groups by "
-        "their sizes in training. “ISR minus this” compares worst groups on the same resampled "
-        "rows.",
+        "test rows, mirrored because the least of several groups is lower in resampled rows"
+        f"{seeds}. “Average” is plain over the test rows; “training mix” weighs groups by their "
+        "sizes in training. “ISR minus this” compares worst groups on the same resampled rows.",
         HEADINGS[:-1],
         tuple(line(entry)[:-1] for entry in result.entries),
         ours,
@@ -72,8 +94,11 @@ def comparison_tables(
         "What each method saw and chose",
         "Rows and labels that a method has seen, and its settings; several where rounds chose "
         "differently.",
-        ("method", "saw", "chose"),
-        tuple((e.title, e.uses, "; ".join(dict.fromkeys(e.settings))) for e in result.entries),
+        ("method", "what it is", "saw", "chose"),
+        tuple(
+            (e.title, ABOUT.get(e.key, "your own"), e.uses, "; ".join(dict.fromkeys(e.settings)))
+            for e in result.entries
+        ),
         ours,
         in_words=True,
     )

@@ -9,6 +9,7 @@ from isrlearn._rank_test import RankChoice
 from isrlearn._shown import Shown
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.reporting._content import Finding, Spectrum, Step, Table, Tests
+from isrlearn.reporting._rows import n_removed
 
 SHOWN: Final = 30  # eigenvalues
 STEPS: Final = 12
@@ -38,21 +39,21 @@ def spectrum_of(shown: Shown) -> Spectrum | None:
         tuple(values.tolist()),
         tuple(low.tolist()),
         tuple(high.tolist()),
-        shown.subspace.rank,
+        n_removed(shown),
         band.rank,
         0 if choice is None else choice.n_permutations,
         () if choice is None else _steps(choice),
     )
 
 
-def tests_of(diagnosis: Diagnosis | None, n_removed: int, *, same: bool) -> Tests | None:
+def tests_of(diagnosis: Diagnosis | None, n_gone: int, *, same: bool) -> Tests | None:
     """Return what the tests say, in words.
 
     Parameters
     ----------
     diagnosis : Diagnosis or None
         Of the rows.
-    n_removed : int
+    n_gone : int
         What the model removes.
     same : bool
         Whether the diagnosis is of the model's own removal, and not of tests made for the page.
@@ -66,7 +67,7 @@ def tests_of(diagnosis: Diagnosis | None, n_removed: int, *, same: bool) -> Test
     else:
         sentence = (
             f"Tests on the training rows, made for this page, would remove {_times(found)}; "
-            f"the model removes {n_removed}, by the setting that was chosen for it."
+            f"the model removes {n_gone}, by the setting that was chosen for it."
         )
         facts = tuple(fact for fact in diagnosis.facts() if fact[0] not in OF_THE_MODEL)
     findings = tuple(Finding(f.is_warning, f.text, f.advice) for f in diagnosis.findings)
@@ -83,7 +84,8 @@ def _counts(diagnosis: Diagnosis) -> Table | None:
     heads, counts = diagnosis._columns()
     names = diagnosis._class_names()
     rows = tuple((n, *map(str, line)) for n, line in zip(names, counts, strict=True))
-    return Table("", "Rows of each class in each environment.", ("class", *heads), rows)
+    what = "Rows that were fitted on, of each class in each environment."
+    return Table("", what, ("class", *heads), rows)
 
 
 def _steps(choice: RankChoice) -> tuple[Step, ...]:
