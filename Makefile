@@ -66,7 +66,7 @@ docs-outputs: $(VENV)/.docs
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .nox
-	rm -rf docs/gallery docs/generated docs/_static/geometry.html
+	rm -rf docs/gallery docs/generated docs/_static/geometry.html docs/sg_execution_times.rst
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "isrlearn needs Python 3.11 or newer; none was found. Install one, or name it: make demo PYTHON=/path/to/python" >&2; exit 2; }

@@ -52,6 +52,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "matplotlib_animations": False,

@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_support import (
     APPS,
@@ -397,3 +398,33 @@ def test_a_shell_that_is_not_known_is_refused(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(detect, "detect_shell", nothing)
     assert "--shell bash" in refused(capsys, tmp_path, "--install-completion")
+
+
+def test_names_in_a_file_command_no_terminal(tmp_path, capsys, random):
+    hostile = "ward \x1b[2J\x1b]0;mine\x07 \x9b31m"
+    y, e = random.integers(0, 2, 200), random.integers(0, 2, 200)
+    places = np.array(["north", hostile])[e]
+    X = random.normal(size=(200, 2)) + np.stack([y, 3 * e], axis=1)
+    np.savez(tmp_path / "rows.npz", features=X, labels=y, environments=places)
+    assert run("diagnose", tmp_path / "rows.npz") == 0
+    assert run("diagnose", "no \x1b[31mfile.npz") == 2
+    shown = capsys.readouterr()
+    assert not set("\x1b\x9b\x07") & set(shown.out + shown.err)
+    assert "\\x1b[2J" in shown.out
+
+
+def test_brackets_in_a_file_name_are_no_markup(monkeypatch):
+    import io
+
+    from rich.console import Console
+
+    from isrlearn import _cli_progress
+
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80)
+    monkeypatch.setattr(_cli_progress, "terminal", lambda **_: console)
+    with _cli_progress.working("Reading [/q][red].csv ..."):
+        pass
+    with _cli_progress.watching() as watch:
+        watch("Reading [/q].csv", 1, 2)
+    assert "[/q][red].csv" in screen.getvalue()

@@ -38,7 +38,7 @@ def help_of(words: tuple[str, ...]) -> str:
 def section(words: tuple[str, ...]) -> str:
     """Return a heading and the help below it."""
     called = " ".join(("isrlearn", *words))
-    return f"{'#' * (len(words) + 1)} {called}\n\n```text\n{help_of(words)}\n```\n"
+    return f"{'#' * (len(words) + 1)} {called}\n\n```none\n{help_of(words)}\n```\n"
 
 
 def page() -> str:

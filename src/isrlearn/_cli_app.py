@@ -75,3 +75,4 @@ def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None) -
     except ShellDetectionError:
         raise UserError("which shell is not known: add --shell bash, zsh or fish.") from None
     say(f"Completion: {script}")
+    say("bash and zsh read it through a line in .bashrc or .zshrc, which is there now.")

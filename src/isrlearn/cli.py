@@ -9,6 +9,7 @@ from typing import NoReturn
 
 try:  # everything that takes time: Ctrl-C may come here already
     from cyclopts import CycloptsError
+    from cyclopts.exceptions import MissingArgumentError
 
     from isrlearn._cli_app import app
     from isrlearn._cli_support import (
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         with ctrl_c_wins(), warnings_as_notes():
             app(arguments, exit_on_error=False, print_error=False)
     except (CycloptsError, UserError, OSError) as error:
-        note(f"isrlearn: {' '.join(str(error).split())}")
+        note(f"isrlearn: {_words(error)}")
         sys.exit(USAGE_ERROR)
     except (Interrupted, KeyboardInterrupt) as stop:
         note(f"isrlearn: interrupted; {str(stop) or 'nothing half-written is left.'}")
@@ -55,3 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         exec("")
         sys.exit(INTERRUPTED)
     sys.exit(0)
+
+
+def _words(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, MissingArgumentError):
+        text = text.replace("requires an argument.", "is missing: see --help for an example.")
+    return text

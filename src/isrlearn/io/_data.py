@@ -112,7 +112,8 @@ def check_classes(path: Path, sizes: Counter[Any]) -> None:
     if size < FEWEST_ROWS_OF_A_CLASS:
         raise DataError(
             f"{path} has {size} row of class {smallest!r} to train on: "
-            f"{FEWEST_ROWS_OF_A_CLASS} are needed, so add rows or leave that class out."
+            f"{FEWEST_ROWS_OF_A_CLASS} are needed, so add rows or leave that class out. "
+            "If it is a number to predict, use ISRRegressor from Python."
         )
 
 
