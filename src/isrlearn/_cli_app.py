@@ -13,7 +13,7 @@ from isrlearn._cli_fit import fit
 from isrlearn._cli_networks import extract, repair, train
 from isrlearn._cli_report import report
 from isrlearn._cli_reproduce import reproduce
-from isrlearn._cli_support import UserError, say, terminal
+from isrlearn._cli_support import UserError, note, say, terminal
 
 _HELP = """\
 Invariant-feature Subspace Recovery: find the directions in which environments differ given the \
@@ -75,4 +75,4 @@ def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None) -
     except ShellDetectionError:
         raise UserError("which shell is not known: add --shell bash, zsh or fish.") from None
     say(f"Completion: {script}")
-    say("bash and zsh read it through a line in .bashrc or .zshrc, which is there now.")
+    note("note: bash and zsh read it through a line in .bashrc or .zshrc, which is there now.")

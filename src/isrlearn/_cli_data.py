@@ -173,7 +173,9 @@ def diagnose(
             found = tested.isr.diagnose()
         if page is not None:
             with written_together(page, option="--html") as (place,):
-                _write_diagnosis(tested, place, data, made_here(begin, seed=str(seed)))
+                notes = [f"Features: {tested.prepared}. Values of rows are shown after that."]
+                made = made_here(begin, seed=str(seed), notes=notes)
+                _write_diagnosis(tested, place, data, made)
     figures = {**diagnosis_figures(found), "prepared": tested.prepared}
     files = {} if page is None else {"report": page}
     return Result(figures, [str(found), f"Features: {tested.prepared}."], files)

@@ -92,7 +92,42 @@ def geometry_page(folder):
     return path
 
 
-@pytest.fixture(params=["demo_page", "compare_page", "bench_page", "geometry_page"])
+@pytest.fixture(scope="session")
+def regression_page(folder):
+    from isrlearn import ISR, ISRRegressor, report
+
+    random = np.random.default_rng(0)
+    e = random.integers(0, 3, 300)
+    X = random.normal(size=(300, 5)) + np.outer(e, [0, 2, 0, 0, 0])
+    y = X[:, 0] + 0.2 * random.normal(size=300)
+    model = ISRRegressor(ISR(random_state=0)).fit(X, y, environments=e)
+    return report(model, X, y, environments=e).save(folder / "regression.html")
+
+
+@pytest.fixture(scope="session")
+def crowded_page(folder):
+    """A page of a thousand groups with long names, from a classifier."""
+    from isrlearn import ISRClassifier, ISRMean, report
+
+    random = np.random.default_rng(0)
+    n = 6000
+    y, e = np.arange(n) % 2, np.arange(n) // 2 % 500
+    X = random.normal(size=(n, 4)) + y[:, None]
+    places = np.array([f"{'place ' * 20}{i}" for i in range(500)])[e]
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=places)
+    return report(model, X, y, environments=places).save(folder / "crowded.html")
+
+
+@pytest.fixture(
+    params=[
+        "demo_page",
+        "compare_page",
+        "bench_page",
+        "geometry_page",
+        "regression_page",
+        "crowded_page",
+    ]
+)
 def any_page(request):
     return request.getfixturevalue(request.param)
 
