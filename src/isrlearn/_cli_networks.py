@@ -329,12 +329,16 @@ def _with_names(done: Any, examples: Any) -> Any:
             scores, classes=classes[scores.classes], environments=places[scores.environments]
         )
 
-    report, shown = done.report, done.shown
-    found = [None if e is None else places[int(e)] for e in shown.environments.tolist()]
+    report, shown, found = done.report, done.shown, done.report.diagnosis
+    diagnosis = replace(
+        found, classes=classes[found.classes], environments=places[found.environments]
+    )
+    names = [None if e is None else places[int(e)] for e in shown.environments.tolist()]
+    scores = {"before": named(report.before), "after": named(report.after)}
     return replace(
         done,
-        report=replace(report, before=named(report.before), after=named(report.after)),
-        shown=replace(shown, y=classes[shown.y], environments=np.array(found, dtype=object)),
+        report=replace(report, **scores, diagnosis=diagnosis),
+        shown=replace(shown, y=classes[shown.y], environments=np.array(names, dtype=object)),
     )
 
 

@@ -17,6 +17,7 @@ pytest.importorskip("PIL")
 
 from PIL import Image  # noqa: E402
 
+from isrlearn import Report
 from isrlearn.cli import main  # noqa: E402
 from isrlearn.datasets import read_examples  # noqa: E402
 from isrlearn.io import FeatureFile  # noqa: E402
@@ -140,6 +141,13 @@ def test_extract_and_repair(isrlearn, data, network, tmp_path):
     report = json.loads((repaired / "result.json").read_text())
     assert report["held_out"]
     assert report["n_spurious"] == 1
+    page = Report.load(repaired)
+    assert (repaired / "report.html").read_text(encoding="utf-8") == page.html
+    assert page.tests.counts.rows[0][0] == "landbird"
+    shown = page.directions[0].most[0]
+    image = examples.take("test").image(shown.row)
+    assert shown.image == data_address(image)
+    assert shown.label == examples.classes[examples.take("test").labels[shown.row]]
     loaded = load_network(repaired)[0]
     test = rows_of(examples.take("test"), loaded.inputs)
     assert evaluate(loaded.model, test).worst == pytest.approx(report["worst_group"][1])
@@ -402,6 +410,7 @@ def test_a_refused_run_leaves_the_network_as_it_was(isrlearn, data, plan, networ
 
 def test_hidden_labels_are_out_of_the_known_ones():
     from isrlearn.reproduce.partial import hide
+from isrlearn.reporting._images import data_address
 
     environments = np.array([-1, 0, 1, 0, -1, 1])
     assert hide(environments, 1.0, [0]).tolist() == [None, 0, 1, 0, None, 1]

@@ -198,7 +198,8 @@ def _by_removal(models: Mapping[str, GroupScores], shown: Shown) -> str:
 def from_repair(result: Any, made: Made, examples: Examples | None) -> Report:
     """Return the report of a repaired network."""
     done = result.report
-    groups, methods = methods_of({"before": done.before, "after": done.after}, ours="after")
+    models = {"the network as it was": done.before, "repaired": done.after}
+    groups, methods = methods_of(models, ours="repaired")
     kept = "rows kept from the repair" if done.held_out else "rows that the repair learned from"
     way = "fitted anew" if done.head == "refit" else "the old one, folded"
     note = (
