@@ -17,11 +17,12 @@ pytest.importorskip("PIL")
 
 from PIL import Image  # noqa: E402
 
-from isrlearn import Report
+from isrlearn import Report  # noqa: E402
 from isrlearn.cli import main  # noqa: E402
 from isrlearn.datasets import read_examples  # noqa: E402
 from isrlearn.io import FeatureFile  # noqa: E402
 from isrlearn.networks import evaluate, load_network, rows_of  # noqa: E402
+from isrlearn.reporting._images import data_address  # noqa: E402
 
 TESTS = Path(__file__).parents[1]
 PLAN = """
@@ -410,7 +411,6 @@ def test_a_refused_run_leaves_the_network_as_it_was(isrlearn, data, plan, networ
 
 def test_hidden_labels_are_out_of_the_known_ones():
     from isrlearn.reproduce.partial import hide
-from isrlearn.reporting._images import data_address
 
     environments = np.array([-1, 0, 1, 0, -1, 1])
     assert hide(environments, 1.0, [0]).tolist() == [None, 0, 1, 0, None, 1]
