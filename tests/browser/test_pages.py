@@ -134,6 +134,17 @@ def test_dark_and_light_differ(opened, demo_page):
     assert looks[0][0] != looks[1][0] and looks[0][1] != looks[1][1]
 
 
+def test_a_page_inside_another_follows_its_colours(opened, geometry_page):
+    page = opened(geometry_page, scheme="light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    page.evaluate("location.hash = 'dark'")
+    page.wait_for_function(f"{background} !== '{light}'")
+    page.evaluate("location.hash = 'light'")
+    page.wait_for_function(f"{background} === '{light}'")
+    assert page.trouble == []
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_no_serious_violation_of_accessibility(opened, any_page, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")

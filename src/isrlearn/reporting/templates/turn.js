@@ -1,4 +1,11 @@
 "use strict";
+// A page inside another one follows its colours: page.html#dark.
+const follow = () => {
+  const theme = location.hash.slice(1);
+  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+};
+addEventListener("hashchange", follow);
+follow();
 for (const svg of document.querySelectorAll("svg[data-yaw]")) {
   const size = Number(svg.dataset.size);
   const turned = Array.from(svg.querySelectorAll("[data-p]"), (element) => ({
