@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ import isrlearn
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor, Report, compare
 from isrlearn._shown import EXTREMES, amounts_of, rows_to_show, show_rows, spectrum_band
 from isrlearn._text import isolated, visible
-from isrlearn.leaderboard import Entry, Interval
+from isrlearn.io import read_data
+from isrlearn.leaderboard import Entry, Interval, fit_data
 from isrlearn.leaderboard._bootstrap import interval, worst_group_draws
 from isrlearn.leaderboard._result import Group
 from isrlearn.metrics import group_scores
 from isrlearn.reporting import geometry_html
+from isrlearn.reporting._images import data_address
 from isrlearn.reporting._page import script_hash
 from isrlearn.reporting._rows import _coded, feature_shares, plane_of
 from isrlearn.reporting._scores import worst_estimate
@@ -521,3 +524,59 @@ def test_a_head_that_is_not_linear_has_a_page_without_the_plane(random):
     model.fit(X, y, environments=e)
     found = isrlearn.report(model, X, y, environments=e)
     assert found.plane is None and found.methods and found.directions
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "floats", "missing"])
+def test_images_outside_their_range_are_refused_and_missing_ones_left_out(random, kind):
+    import pandas as pd
+
+    X, y, e = cue(random)
+    model = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    if kind == "missing":
+        found = isrlearn.report(
+            model, X, y, environments=e, examples=pd.Series([np.nan] * 600)
+        ).directions[0]
+        assert found.most[0].values and found.most[0].text is None
+    elif kind == "floats":
+        with pytest.raises(ValueError, match="floats from 0 to 1"):
+            isrlearn.report(model, X, y, environments=e, examples=[np.full((4, 4), 200.0)] * 600)
+    else:
+        images = [np.full((4, 4), 200)] * 600
+        found = isrlearn.report(model, X, y, environments=e, examples=images).directions[0]
+        assert found.most[0].image == data_address(np.full((4, 4), 200, dtype=np.uint8))
+
+
+def test_a_fit_whose_test_rows_have_no_environment_has_a_page(random, tmp_path):
+    X, y, e = cue(random)
+    split = np.where(np.arange(len(y)) % 3 == 0, 2, 0)
+    places = np.where(split == 2, None, e).astype(object)
+    known = np.where(split == 2, "", e)
+    np.savez(tmp_path / "a.npz", features=X, labels=y, environments=known, split=split)
+    data = read_data(tmp_path / "a.npz")
+    data = replace(data, environments=places)
+    page = isrlearn.report(fit_data(data))
+    assert "fitted on" in page.verdict.rows and "chance" not in page.verdict.sentence
+
+
+def test_tests_on_a_sample_say_so(random):
+    n = 30_000
+    X, y, e = cue(random, n=n)
+    found = compare(X, y, environments=e, methods=["erm", "isr"], n_seeds=1, n_draws=20)
+    page = isrlearn.report(found)
+    assert "a sample" not in page.tests.sentence  # 18 000 rows to train on
+    more = np.tile(X, (2, 1)), np.tile(y, 2), np.tile(e, 2)
+    found = compare(*more[:2], environments=more[2], methods=["isr"], n_seeds=1, n_draws=20)
+    assert re.search(
+        r"a sample of \d+ of 36000 training rows", isrlearn.report(found).tests.sentence
+    )
+
+
+def test_rows_may_have_numbers_of_their_own(random):
+    X, y, e = cue(random)
+    numbers = random.permutation(10_000)[: len(X)]
+    isr = ISRMean(1).fit(X, y, environments=e)
+    counted, named = (
+        isrlearn.report(isr, X, y, environments=e, rows=rows).directions[0]
+        for rows in (None, numbers)
+    )
+    assert [row.row for row in named.most] == [int(numbers[row.row]) for row in counted.most]

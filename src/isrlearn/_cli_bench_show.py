@@ -101,16 +101,14 @@ def plot(
         File for the picture, ending in .png, .svg or .pdf.
     """
     page = page_file(html, out, force)
-    if page is None:
-        may_write(out, force, *PICTURES)
+    may_write(out, force, *PICTURES)
     begin = time.monotonic()
     means = means_of(store)
     with all_or_nothing():
-        if page is None:
-            draw(out, lambda figures: figures.unit_test_figure(means))
-        else:
+        draw(out, lambda figures: figures.unit_test_figure(means))
+        if page is not None:
             write_bench_page(means, page, "--html", made_here(begin))
-    files = {"picture": out} if page is None else {"report": page}
+    files = {"picture": out} if page is None else {"picture": out, "report": page}
     return Result({"cells": means.to_dict("records")}, files=files)
 
 

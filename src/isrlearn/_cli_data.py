@@ -184,9 +184,16 @@ def diagnose(
 def _write_diagnosis(tested: Any, place: Path, data: Path, made: Any) -> None:
     from isrlearn.reporting import report
 
-    rows = tested.X, tested.y
     title = f"What differs between environments in {data.name}"
-    page = report(tested.isr, *rows, environments=tested.environments, title=title, made=made)
+    page = report(
+        tested.isr,
+        tested.X,
+        tested.y,
+        environments=tested.environments,
+        title=title,
+        made=made,
+        rows=tested.rows,
+    )
     place.write_text(page.html, encoding="utf-8")
 
 

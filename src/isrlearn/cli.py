@@ -62,4 +62,6 @@ def _words(error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, MissingArgumentError):
         text = text.replace("requires an argument.", "is missing: see --help for an example.")
+        if "--html" in sys.argv and '" parameter --' not in text:
+            text += " Name the file before --html, which takes what follows."
     return text

@@ -162,6 +162,8 @@ class Tested(NamedTuple):
     y: LabelArray
     environments: LabelArray
     prepared: str
+    rows: IntArray
+    """Where they are in the file."""
 
 
 def tests_on(
@@ -184,7 +186,8 @@ def tests_on(
     Z, y, environments = _rows(data, training, preparation)
     X = _named(Z, data, preparation)
     isr = default_isr(Z.shape[1]).set_params(n_spurious="auto", random_state=seed)
-    return Tested(isr.fit(X, y, environments=environments), X, y, environments, preparation.words)
+    fitted = isr.fit(X, y, environments=environments)
+    return Tested(fitted, X, y, environments, preparation.words, training)
 
 
 def _named(X: Any, data: Data, preparation: Preparation) -> Any:
@@ -252,13 +255,15 @@ def _model(
 def _scene(
     data: Data, preparation: Preparation, found: Selection, training: IntArray, test: IntArray
 ) -> Scene:
+    environments = _environments(data)
+    held_out = any(environments[row] is not None for row in test)  # else no group to score
     return Scene(
         X=data.features,
         y=_labels(data),
-        environments=_environments(data),
+        environments=environments,
         training=training,
-        scored=test if len(test) else training,
-        held_out=len(test) > 0,
+        scored=test if held_out else training,
+        held_out=held_out,
         names=data.schema.feature_names,
         preparation=preparation,
         with_units=data.schema.kind == "table",

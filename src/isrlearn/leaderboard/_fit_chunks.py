@@ -270,9 +270,10 @@ def _scene(
     preparation: Preparation,
     classifier: ISRClassifier,
 ) -> Scene:
-    held_out = file.n_rows(TEST) > 0
     fill = _Fill(preparation.fill)  # what is missing would be refused
-    rows = sample + _sample(file, open_part, TEST, fill) if held_out else sample
+    tested = _sample(file, open_part, TEST, fill) if file.n_rows(TEST) else None
+    held_out = tested is not None and any(e is not None for e in tested.environments)
+    rows = sample if tested is None or not held_out else sample + tested
     n_fitted, n_rows = len(sample.y), len(rows.y)
     return Scene(
         X=rows.X,

@@ -21,6 +21,7 @@ def assemble(
     examples: Examples | None,
     *,
     same: bool,
+    n_fitted: int = 0,
 ) -> Report:
     """Return a report: what there is to say of the rows, beside titles and scores.
 
@@ -36,6 +37,8 @@ def assemble(
         As in `isrlearn.report`.
     same : bool
         Whether the tests are the model's own.
+    n_fitted : int, default=0
+        Rows that tests made for the page could have used; 0 where they used all.
     """
     illustrate = None if examples is None else illustrations(examples)
     return Report(
@@ -44,10 +47,10 @@ def assemble(
         groups=groups,
         methods=methods,
         tables=tables,
-        spectrum=None if shown is None else spectrum_of(shown),
+        spectrum=None if shown is None else spectrum_of(shown, same=same),
         plane=None if shown is None else plane_of(shown),
         directions=() if shown is None else directions_of(shown, illustrate),
-        tests=None if shown is None else tests_of(shown.diagnosis, n_removed(shown), same=same),
+        tests=None if shown is None else tests_of(shown, same=same, n_fitted=n_fitted),
         made=made,
         scale=_left(shown),
         target="class" if shown is None or shown.decides else "target",

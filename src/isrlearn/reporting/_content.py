@@ -80,6 +80,8 @@ class Spectrum:
     """Directions that tests find; None where none were made."""
     n_permutations: int
     steps: tuple[Step, ...]
+    own: bool = True
+    """Whether the tests are those of the model, and not made for the page."""
 
     def __post_init__(self) -> None:
         n = len(self.values)

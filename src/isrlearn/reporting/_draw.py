@@ -85,9 +85,14 @@ class Looks:
 
 
 def _named(codes: dict[str, int], most: int) -> list[dict[str, Any]]:
-    found = [{"name": name, "code": code} for name, code in codes.items() if code < most]
+    found = [
+        {"name": name, "code": code, "several": False}
+        for name, code in codes.items()
+        if code < most
+    ]
     others = len(codes) - len(found)
-    return found + ([{"name": f"{others} others", "code": most}] if others else [])
+    rest = {"name": f"{others} others", "code": most, "several": True}
+    return found + ([rest] if others else [])
 
 
 def _colours(names: list[str]) -> dict[str, int]:

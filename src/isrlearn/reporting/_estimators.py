@@ -31,6 +31,7 @@ def from_estimator(
     before: Any,
     made: Made,
     examples: Examples | None,
+    rows: Any = None,
 ) -> Report:
     """Return the report of a fitted estimator on rows."""
     given = {"X": X, "y": y, "environments": environments}
@@ -44,7 +45,7 @@ def from_estimator(
     X, y = _checked(fitted, X, y)
     places = known(environments, len(y))
     is_classifier = isinstance(fitted, ISRPredictor) and not isinstance(fitted, ISRRegressor)
-    shown = _shown(fitted, X, y, places, before)
+    shown = _shown(fitted, X, y, places, before, rows)
     groups: Any = ()
     methods: tuple[Method, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -59,7 +60,7 @@ def from_estimator(
     if isinstance(fitted, ISRRegressor):
         words += f" {_errors(fitted, X, y, places)}"
     return assemble(
-        f"{type(fitted).__name__} on {shown.n_rows} rows",
+        f"{type(fitted).__name__} on {shown.n_rows} row{'s'[: shown.n_rows != 1]}",
         verdict_on(first, last, f"{shown.n_rows} rows that were given for this page.", words),
         groups,
         methods,
@@ -71,7 +72,7 @@ def from_estimator(
     )
 
 
-def _shown(fitted: Any, X: Any, y: Any, environments: Any, before: Any) -> Shown:
+def _shown(fitted: Any, X: Any, y: Any, environments: Any, before: Any, rows: Any) -> Shown:
     names = tuple(names_of_features(fitted))
     isr = fitted.isr_ if isinstance(fitted, ISRPredictor) else fitted
     after = _linear(fitted) if isinstance(fitted, ISRPredictor) else None
@@ -86,6 +87,7 @@ def _shown(fitted: Any, X: Any, y: Any, environments: Any, before: Any) -> Shown
         feature_names=names,
         tested=isr,
         decides=not isinstance(fitted, ISRRegressor),
+        places=rows,
     )
 
 
@@ -95,11 +97,11 @@ def _errors(model: Any, X: Any, y: Any, environments: Any) -> str:
     names = sorted({str(e) for e in environments if e is not None})
     texts = np.array([str(e) for e in environments])
     each = {name: float(np.sqrt(squares[texts == name].mean())) for name in names}
+    text = f"Root mean squared error {np.sqrt(squares.mean()):.3g}"
+    if not each:
+        return f"{text}."
     worst = max(each, key=lambda name: each[name])
-    return (
-        f"Root mean squared error {np.sqrt(squares.mean()):.3g}; in the worst environment, "
-        f"{worst}, {each[worst]:.3g}."
-    )
+    return f"{text}; in the worst environment, {worst}, {each[worst]:.3g}."
 
 
 def _checked(fitted: Any, X: Any, y: Any) -> tuple[Any, Any]:

@@ -36,7 +36,7 @@ def illustrations(examples: Examples) -> Callable[[int], tuple[str | None, str |
             raise ValueError(
                 f"examples has nothing for row {row}: give one for each row, or None."
             ) from None
-        if example is None:
+        if example is None or _is_missing(example):
             return None, None
         if isinstance(example, str):
             return _short(example), None
@@ -90,9 +90,19 @@ def _as_bytes(image: Any) -> Any:
             f"an image has shape {image.shape} and type {image.dtype}: give numbers of shape "
             "(height, width) or (height, width, 3)."
         )
-    if image.dtype == np.uint8:
-        return image
-    return (255 * np.clip(image, 0, 1)).round().astype(np.uint8)
+    bytes_ = image.dtype.kind in "iu"
+    low, high = (float(end(image)) if image.size else 0.0 for end in (np.min, np.max))
+    if image.size == 0 or low < 0 or high > (255 if bytes_ else 1):
+        raise ValueError(
+            f"an image has values from {low:g} to {high:g}: give floats from 0 to 1, or whole "
+            "numbers from 0 to 255."
+        )
+    return image.astype(np.uint8) if bytes_ else (255 * image).round().astype(np.uint8)
+
+
+def _is_missing(example: Any) -> bool:
+    """Tell what pandas makes of None: NaN or NA."""
+    return type(example).__name__ == "NAType" or (isinstance(example, float) and example != example)
 
 
 def _short(text: str) -> str:

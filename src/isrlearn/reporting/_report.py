@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from isrlearn._files import write_whole
+from isrlearn._text import visible
 from isrlearn.reporting._codec import from_plain, to_plain
 from isrlearn.reporting._content import (
     Direction,
@@ -92,6 +93,8 @@ class Report:
     def __post_init__(self) -> None:
         if any(len(method.groups) != len(self.groups) for method in self.methods):
             raise ValueError(f"each method must have {len(self.groups)} groups.")
+        if not 0 <= self.scale <= 1 or self.target not in ("class", "target"):
+            raise ValueError(f"scale {self.scale} or target {self.target!r:.20}: not a report.")
 
     def __repr__(self) -> str:
         n = len(self.methods)
@@ -161,8 +164,8 @@ class Report:
         """
         path = Path(path)
         path = path / "result.json" if path.is_dir() else path
-        if not path.exists():
-            raise ValueError(f"{path} does not exist: name a result.json, or its folder.")
+        if not path.is_file():
+            raise ValueError(f"{path} is no file: name a result.json, or its folder.")
         if path.stat().st_size > LARGEST:
             raise ValueError(
                 f"{path} is larger than {LARGEST >> 20} MiB: not a result of isrlearn."
@@ -180,6 +183,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html)}" '
+            f'<iframe title="{escape(visible(self.title))}" srcdoc="{escape(self.html)}" '
             'style="width:100%;height:40rem;border:1px solid #888"></iframe>'
         )

@@ -133,7 +133,8 @@ def _paired(gain: Any) -> str:
 
 
 def _points(gain: Any) -> str:
-    return f"{100 * gain.value:+.1f} points, {100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
+    value, low, high = (round(100 * end, 1) + 0.0 for end in (gain.value, gain.low, gain.high))
+    return f"{value:+.1f} points, {low:+.1f} to {high:+.1f}"
 
 
 def _standing(before: Any, after: Any) -> str:

@@ -35,6 +35,7 @@ def report(
     title: str | None = None,
     geometry: bool = False,
     made: Made | None = None,
+    rows: Any = None,
 ) -> Report:
     """Make the page of a result: what the model leaned on, and what the removal did.
 
@@ -61,6 +62,8 @@ def report(
         Whether to add the two pictures of the method.
     made : Made, default=None
         How it came about; None says versions and date.
+    rows : array-like of shape (n,), default=None
+        Numbers of the rows X, to find those that are shown again; None counts them.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def report(
     elif hasattr(result, "shown") and hasattr(result, "report"):  # networks.Repair needs torch
         found = from_repair(result, made, examples)
     elif isinstance(result, ISRTransformer | ISRPredictor):
-        found = from_estimator(result, X, y, environments, before, made, examples)
+        found = from_estimator(result, X, y, environments, before, made, examples, rows)
     else:
         raise TypeError(
             f"{type(result).__name__} has no report: give a Comparison, a Repair, a Fitted, or a "
@@ -121,6 +124,7 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
         replace(made, notes=(*_notes(result), *made.notes)),
         examples,
         same=False,
+        n_fitted=0 if result.scene is None else len(result.scene.training),
     )
 
 
@@ -171,17 +175,22 @@ def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report
         replace(made, notes=(*notes, *made.notes)),
         examples,
         same=False,
+        n_fitted=len(scene.training),
     )
 
 
 def _scored(scene: Any, shown: Shown) -> str:
     """Say which rows were scored."""
-    whole = "" if scene.n_scored is None else f", a sample of {scene.n_scored},"
+    known = sum(e is not None for e in scene.environments[scene.scored].tolist())
+    n = f"{shown.n_rows}"
+    if scene.n_scored not in (None, shown.n_rows):
+        n = f"A sample of {shown.n_rows} of {scene.n_scored}"
+    part = "" if known == shown.n_rows else f" The {known} of known environment are scored."
     if scene.held_out:
-        return f"{shown.n_rows} test rows{whole} that the fit has not seen."
+        return f"{n} test rows that the fit has not seen.{part}"
     return (
-        f"These are {shown.n_rows} rows{whole} that the models were fitted on, so the figures "
-        "flatter them: isrlearn compare scores rows that were kept apart."
+        f"{n} rows that the models were fitted on, so the figures flatter them: isrlearn compare "
+        f"scores rows that were kept apart.{part}"
     )
 
 
@@ -201,7 +210,7 @@ def from_repair(result: Any, made: Made, examples: Examples | None) -> Report:
     models = {"the network as it was": done.before, "repaired": done.after}
     groups, methods = methods_of(models, ours="repaired")
     kept = "rows kept from the repair" if done.held_out else "rows that the repair learned from"
-    way = "fitted anew" if done.head == "refit" else "the old one, folded"
+    way = "fitted anew" if done.head == "refit" else "the old ones, folded"
     note = (
         f"Layer {done.layer}: {done.n_spurious} of {done.n_features} directions removed; "
         f"its weights are {way}."

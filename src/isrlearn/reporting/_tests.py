@@ -17,13 +17,15 @@ ROUNDING: Final = 1e-9
 OF_THE_MODEL: Final = ("directions removed", "features most removed", "target information removed")
 
 
-def spectrum_of(shown: Shown) -> Spectrum | None:
+def spectrum_of(shown: Shown, *, same: bool) -> Spectrum | None:
     """Return the eigenvalues with the band of chance; None where there are none.
 
     Parameters
     ----------
     shown : Shown
         With the spectrum of a fit.
+    same : bool
+        Whether that is the model's own.
     """
     band = shown.spectrum
     if band is None or not np.any(band.values > 0):
@@ -43,33 +45,36 @@ def spectrum_of(shown: Shown) -> Spectrum | None:
         band.rank,
         0 if choice is None else choice.n_permutations,
         () if choice is None else _steps(choice),
+        same,
     )
 
 
-def tests_of(diagnosis: Diagnosis | None, n_gone: int, *, same: bool) -> Tests | None:
+def tests_of(shown: Shown, *, same: bool, n_fitted: int = 0) -> Tests | None:
     """Return what the tests say, in words.
 
     Parameters
     ----------
-    diagnosis : Diagnosis or None
-        Of the rows.
-    n_gone : int
-        What the model removes.
+    shown : Shown
+        With a diagnosis, or None.
     same : bool
-        Whether the diagnosis is of the model's own removal, and not of tests made for the page.
+        Whether it is of the model's own removal, and not of tests made for the page.
+    n_fitted : int, default=0
+        Rows that tests made for the page could have used.
     """
+    diagnosis = shown.diagnosis
     if diagnosis is None:
         return None
-    found = diagnosis.n_spurious
-    if same:
-        sentence = diagnosis.verdict
-        facts = tuple(diagnosis.facts())
-    else:
+    sentence, facts = diagnosis.verdict, tuple(diagnosis.facts())
+    if not same:
+        used = int(diagnosis.counts.sum())
+        rows = f"a sample of {used} of {n_fitted}" if 0 < used < 0.9 * n_fitted else "the"
         sentence = (
-            f"Tests on the training rows, made for this page, would remove {_times(found)}; "
-            f"the model removes {n_gone}, by the setting that was chosen for it."
+            f"Tests on {rows} training rows, made for this page, would remove "
+            f"{_times(diagnosis.n_spurious)}; the model removes {n_removed(shown)}, by the setting "
+            "that was chosen for it."
         )
-        facts = tuple(fact for fact in diagnosis.facts() if fact[0] not in OF_THE_MODEL)
+    if not same or n_removed(shown) < shown.subspace.rank:
+        facts = tuple(fact for fact in facts if fact[0] not in OF_THE_MODEL)
     findings = tuple(Finding(f.is_warning, f.text, f.advice) for f in diagnosis.findings)
     return Tests(sentence, findings, facts, _counts(diagnosis))
 
@@ -84,7 +89,7 @@ def _counts(diagnosis: Diagnosis) -> Table | None:
     heads, counts = diagnosis._columns()
     names = diagnosis._class_names()
     rows = tuple((n, *map(str, line)) for n, line in zip(names, counts, strict=True))
-    what = "Rows that were fitted on, of each class in each environment."
+    what = "Rows that the tests looked at, of each class in each environment."
     return Table("", what, ("class", *heads), rows)
 
 
