@@ -567,7 +567,7 @@ def test_tests_on_a_sample_say_so(random):
     more = np.tile(X, (2, 1)), np.tile(y, 2), np.tile(e, 2)
     found = compare(*more[:2], environments=more[2], methods=["isr"], n_seeds=1, n_draws=20)
     assert re.search(
-        r"a sample of \d+ of 36000 training rows", isrlearn.report(found).tests.sentence
+        r"a sample of \d+ of 3[56]\d+ training rows", isrlearn.report(found).tests.sentence
     )
 
 
