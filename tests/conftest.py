@@ -1,11 +1,15 @@
 """What the tests share: draws of data, and hypothesis without time limits."""
 
+import os
+import re
+
 import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
 settings.register_profile("isrlearn", deadline=None, max_examples=25)
+settings.register_profile("mutants", deadline=None, max_examples=5, derandomize=True, database=None)
 settings.load_profile("isrlearn")
 
 seeds = st.integers(0, 2**32 - 1)
@@ -27,10 +31,15 @@ def draw_rows(seed, *, n_classes=2, n_environments=3, n_features=5, per_cell=20)
     return np.concatenate(X), np.array(y), np.array(e)
 
 
+def says(message, kind=ValueError):
+    """Expect an error with this message, word for word: what it says is what a user gets."""
+    return pytest.raises(kind, match=f"^{re.escape(message)}$")
+
+
 @pytest.fixture
 def random():
-    """A generator with a new seed in each run, shown if the test fails."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    """A generator with a new seed in each run, shown if the test fails; ISRLEARN_SEED fixes it."""
+    seed = int(os.environ.get("ISRLEARN_SEED") or np.random.SeedSequence().generate_state(1)[0])
     print(f"seed {seed}")
     return np.random.default_rng(seed)
 
@@ -41,3 +50,21 @@ def store(tmp_path):
     from isrlearn.benchmark import Store
 
     return Store(tmp_path / "store.sqlite").create()
+
+
+@pytest.fixture(scope="session")
+def processes(tmp_path_factory):
+    """Processes that meet with faults; see `fault_support`."""
+    from fault_support import Processes
+
+    started = Processes(tmp_path_factory.mktemp("processes"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def fault_world(processes, tmp_path_factory):
+    """A small file of each kind that a command reads, as in `command_support`."""
+    from fault_support import make_world_aside
+
+    return make_world_aside(processes, tmp_path_factory.mktemp("world"))

@@ -36,6 +36,8 @@ both_types = pytest.mark.parametrize("dtype", TOLERANCE, ids=["double", "single"
 
 
 def on_strict(X, device="device1"):
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip("array_api_strict has devices with NumPy 2 alone")
     return strict.asarray(np.array(X), device=strict.Device(device))
 
 

@@ -220,7 +220,8 @@ def test_means_are_sums_over_counts_whatever_the_blocks(random, monkeypatch, d, 
 
 
 def test_threads_change_no_bit_of_few_features(random):
-    X = random.normal(size=(60_000, int(random.integers(2, 65)))).astype(np.float32)
+    shape = random.integers(5_000, 60_000), random.integers(2, 65)
+    X = random.normal(size=shape).astype(np.float32)
     y, e = random.integers(0, 2, (2, len(X)))
     found = []
     for n_threads in (1, 2):

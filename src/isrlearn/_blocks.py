@@ -17,7 +17,7 @@ WIDE: Final = 256  # features beyond which products keep the precision of the ro
 BLOCK_BYTES: Final = 2**22  # of a block: what a cache holds
 MOST_BLOCK_BYTES: Final = 2**27
 ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
-ROWS_OF_STACK: Final = 256  # a product that no thread would be started for
+ROWS_OF_STACK: Final = 128  # a product that no thread would be started for, by an old BLAS too
 FEW_CELLS: Final = 32  # whose means are one product with their indicators
 FAR: Final = 16.0  # spreads between mean and zero beyond which sums in single precision lose digits
 SAMPLE: Final = 256
@@ -77,6 +77,23 @@ def whole_stacks(n_rows: int) -> int:
     return max(n_rows - n_rows % ROWS_OF_STACK, min(n_rows, ROWS_OF_STACK), 1)
 
 
+def blocks_of_stacks(n_rows: int, rows: int) -> Iterator[slice]:
+    """Yield blocks of whole stacks, and at last the rows that fill none.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows in all.
+    rows : int
+        Rows of a block.
+    """
+    whole = n_rows - n_rows % ROWS_OF_STACK
+    for start in range(0, whole, rows):
+        yield slice(start, min(start + rows, whole))
+    if whole < n_rows:
+        yield slice(whole, n_rows)
+
+
 def cell_sums(
     X: FloatArray,
     members: IntArray,
@@ -133,7 +150,8 @@ def cell_sums(
     if scatter is not None:
         _finish(scatter, missed, total, unit)
     centre = np.zeros(d) if provisional is None else provisional.astype(values.dtype)
-    return CellSums(total * unit, centre.astype(np.float64) + missed, largest)
+    with np.errstate(invalid="ignore"):  # the caller looks for what is not finite
+        return CellSums(total * unit, centre.astype(np.float64) + missed, largest)
 
 
 def cell_means(
@@ -174,7 +192,7 @@ def _cell_means(
     largest = np.zeros(X.shape[1])
     sum_block = _StackedSums(X, n_cells + 1, dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
-        for number, own in enumerate(sum_block.blocks(len(X))):
+        for number, own in enumerate(blocks_of_stacks(len(X), sum_block.rows)):
             shares = None if weights is None else weights[own] / unit
             totals += np.bincount(codes[own], shares, n_cells + 1)
             sums += sum_block(X[own], codes[own], shares)
@@ -221,14 +239,6 @@ class _StackedSums:
         used = min(self.rows, len(X))
         self.converted = None if X.dtype == dtype else np.empty((used, X.shape[1]), dtype)
         self.indicators = np.empty(used * n_cells, dtype)
-
-    def blocks(self, n_rows: int) -> Iterator[slice]:
-        """Yield blocks of whole stacks, and at last the rows that fill none."""
-        whole = n_rows - n_rows % ROWS_OF_STACK
-        for start in range(0, whole, self.rows):
-            yield slice(start, min(start + self.rows, whole))
-        if whole < n_rows:
-            yield slice(whole, n_rows)
 
     def __call__(
         self, block: FloatArray, codes: IntArray, shares: Float64Array | None

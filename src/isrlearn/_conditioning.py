@@ -145,7 +145,8 @@ def covariance_evidence(cond: Conditioned) -> Float64Array:
     """
     weights = cond.grams[..., 0, 0]
     weights = np.where(weights < LEAST_ROWS, 0.0, weights)
-    scaled = (weights / cond.freedom)[..., None, None] * cond.scatters
+    ratio = np.divide(weights, cond.freedom, out=np.zeros_like(weights), where=weights > 0)
+    scaled = ratio[..., None, None] * cond.scatters
     for g in np.unique(cond.group):
         own = cond.group == g
         share = weights[..., own] / np.maximum(weights[..., own].sum(axis=-1, keepdims=True), 1.0)

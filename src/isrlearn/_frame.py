@@ -7,17 +7,18 @@ how many standard errors the environments differ.
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from isrlearn._conditioning import Conditioned, mean_evidence, within_scatter
+from isrlearn._spectra import eigen_system
 from isrlearn._typing import BoolArray, Float64Array
+from isrlearn.moments import SMALLEST
 
 FEW_COORDINATES: Final = 20
 MOST_COORDINATES: Final = 50
 ROWS_PER_COORDINATE: Final = 10
 MOST_ENTRIES: Final = 125_000  # of the covariances of all cells together
-SINGULAR: Final = 1e-10
+SINGULAR: Final = 1e-13  # of the largest eigenvalue; below, a few digits would be left of one
 ROUNDING: Final = 8.0  # multiples of the rounding error that are no variation
 
 
@@ -30,6 +31,8 @@ class Frame(NamedTuple):
     """(q, d)"""
     n_leading: int
     """p: the first p coordinates are those in which covariances are compared."""
+    weakest: float = 1.0
+    """The least variance of a coordinate before it was whitened, over the largest."""
 
 
 def noise_frame(cond: Conditioned, rounding: Float64Array) -> Frame:
@@ -74,11 +77,12 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
     values, vectors, scale = principal_axes(total, rounding, overwrite=True)
     most = _most_coordinates(n_rows, n_cells)
     root = np.sqrt(values + ridge(values, most))
+    weakest = float((root[-1] / root[0]) ** 2) if len(root) else 1.0
     forward = vectors / scale[:, None]
     forward /= root
     vectors *= scale[:, None]  # in place: with thousands of features every matrix counts
     vectors *= root
-    return Frame(forward, vectors.T, n_leading=min(len(values), most))
+    return Frame(forward, vectors.T, n_leading=min(len(values), most), weakest=weakest)
 
 
 def principal_axes(
@@ -102,9 +106,10 @@ def principal_axes(
     correlation = np.divide(covariance, scale, out=covariance if overwrite else None)
     correlation /= scale[:, None]
     correlation[constant] = correlation[:, constant] = 0.0
-    values, vectors = eigh(correlation, overwrite_a=True, driver="evd")
+    values, vectors = eigen_system(correlation)
     values, vectors = values[::-1], vectors[:, ::-1]
-    used = values > SINGULAR * max(values[0], SINGULAR)
+    noise = np.linalg.norm(vectors * (ROUNDING * rounding / scale)[:, None], axis=0) ** 2
+    used = values > np.maximum(noise, SINGULAR * max(values[0], SINGULAR))
     return values[used], vectors[:, used], scale
 
 
@@ -112,6 +117,8 @@ def feature_scales(
     variances: Float64Array, rounding: Float64Array
 ) -> tuple[Float64Array, BoolArray]:
     """Return standard deviations (d,), one for a constant feature, and which are constant (d,).
+
+    So are those whose squares have lost digits.
 
     Parameters
     ----------
@@ -121,7 +128,7 @@ def feature_scales(
         Rounding error of each feature: one that varies no more than that is constant.
     """
     scale = np.sqrt(np.maximum(variances, 0.0))  # rounding may go below
-    constant = scale <= ROUNDING * rounding
+    constant = scale <= np.maximum(ROUNDING * rounding, SMALLEST)
     return np.where(constant, 1.0, scale), constant
 
 

@@ -6,9 +6,10 @@ keep, and needs no rows.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from isrlearn._conditioning import (
     Conditioned,
@@ -23,6 +24,7 @@ from isrlearn._typing import Float64Array, FloatArray, IntArray
 MOST_UNITS: Final = 1500  # of each class: so many can be permuted in little time
 MOST_CODES: Final = 2**20  # entries of the matrix of codes at a time: what a cache holds
 MOST_ROWS: Final = 2**13  # gathered at a time
+FEW_CELLS: Final = 32  # of more, most indicators are zero
 
 
 class Evidence(NamedTuple):
@@ -193,11 +195,22 @@ def _add_permuted(
     for start in range(0, len(sums), step):
         n = min(step, len(sums) - start)
         shared_out = random.permuted(np.tile(codes, (n, 1)), axis=1)
-        one_hot = shared_out[:, None, :] == np.arange(1, len(present))[:, None]
-        added = one_hot.reshape(-1, len(cells)).astype(np.float32) @ features
+        added = _one_hot(shared_out, len(present)) @ features
         added = added.reshape(n, len(present) - 1, features.shape[1])
         sums[start : start + n, present[1:]] += added
         sums[start : start + n, present[0]] += total - added.sum(axis=1)
+
+
+def _one_hot(codes: IntArray, n_cells: int) -> Any:
+    """Return the indicators of all cells but the first, (n (n_cells - 1), u), of codes (n, u)."""
+    n, u = codes.shape
+    if n_cells <= FEW_CELLS:
+        one_hot = codes[:, None, :] == np.arange(1, n_cells)[:, None]
+        return one_hot.reshape(-1, u).astype(np.float32)
+    permutation, unit = np.nonzero(codes)
+    rows = permutation * (n_cells - 1) + codes[permutation, unit] - 1
+    ones = np.ones(len(rows), np.float32)
+    return csr_array((ones, (rows, unit)), shape=(n * (n_cells - 1), u))
 
 
 def _evidence(sums: Float64Array, sizes: tuple[int, ...], cond: Conditioned) -> Evidence:

@@ -8,10 +8,12 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import chdtrc
 
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.moments import CellMoments
 
 MAX_PAIRS: Final = 190  # all pairs of 20 environments; of more, the most informative
+MOST_ENTRIES: Final = 2**20  # of differences of covariances at a time
 DISTINCT_LEVEL: Final = 0.01
 
 
@@ -35,7 +37,8 @@ def choose_pairs(cells: CellMoments, pairs: Any) -> list[Pair]:
         Cells with scatters.
     pairs : {"all", "distinct"} or (environment, environment)
         "all": every pair that shares a class, for many environments the most informative.
-        "distinct": those whose covariances differ significantly. Or two environments by name.
+        "distinct": those of them whose covariances differ significantly. Or two environments by
+        name.
 
     Returns
     -------
@@ -43,9 +46,9 @@ def choose_pairs(cells: CellMoments, pairs: Any) -> list[Pair]:
         At least one.
     """
     if isinstance(pairs, str) and pairs == "all":
-        return _most_informative(cells, _pairs_in_common(cells))
+        return _most_informative(cells)
     if isinstance(pairs, str) and pairs == "distinct":
-        return _most_informative(cells, _distinct(cells, _pairs_in_common(cells)))
+        return _distinct(cells, _most_informative(cells))
     return [_named_pair(cells, pairs)]
 
 
@@ -74,12 +77,6 @@ def pair_difference(cells: CellMoments, pair: Pair) -> Float64Array:
     return difference
 
 
-def _pairs_in_common(cells: CellMoments) -> list[Pair]:
-    """Return the pairs of environments that share a class."""
-    pairs = (_pair(cells, a, b) for a, b in combinations(range(len(cells.environments)), 2))
-    return [pair for pair in pairs if len(pair.first)]
-
-
 def _pair(cells: CellMoments, first: int, second: int) -> Pair:
     a = np.flatnonzero(cells.environment_index == first)
     b = np.flatnonzero(cells.environment_index == second)
@@ -93,24 +90,61 @@ def _named_pair(cells: CellMoments, pairs: Any) -> Pair:
     named = np.asarray(pairs, dtype=object).tolist() if np.ndim(pairs) == 1 else []
     if len(named) != 2 or named[0] == named[1] or any(name not in labels for name in named):
         raise ValueError(
-            f"pairs={pairs!r} must be 'all', 'distinct', or two different environments out of "
-            f"{labels}."
+            f"pairs={brief(pairs)} must be 'all', 'distinct', or two different environments out of "
+            f"{brief(labels)}."
         )
     pair = _pair(cells, *(labels.index(name) for name in named))
     if len(pair.first) == 0:
         raise ValueError(
-            f"pairs={pairs!r}: these environments have no class in common, so their covariances "
-            "given the class cannot be compared. Name another pair or use pairs='all'."
+            f"pairs={brief(pairs)}: these environments have no class in common, so their "
+            "covariances given the class cannot be compared. Name another pair or use pairs='all'."
         )
     return pair
 
 
-def _most_informative(cells: CellMoments, pairs: list[Pair]) -> list[Pair]:
-    """Keep at most MAX_PAIRS, those with the largest difference for their precision."""
-    if len(pairs) <= MAX_PAIRS:
-        return pairs
-    scores = [-p.precisions.sum() * np.sum(pair_difference(cells, p) ** 2) for p in pairs]
-    return [pairs[i] for i in np.argsort(scores, kind="stable")[:MAX_PAIRS]]
+def _most_informative(cells: CellMoments) -> list[Pair]:
+    """Return the pairs that share a class, of many those with most difference for their precision.
+
+    At most MAX_PAIRS.
+    """
+    n_environments = len(cells.environments)
+    if n_environments * (n_environments - 1) // 2 <= MAX_PAIRS:
+        every = [_pair(cells, a, b) for a, b in combinations(range(n_environments), 2)]
+        return [pair for pair in every if len(pair.first)]
+    scores = np.concatenate([_scores(cells, a) for a in range(n_environments - 1)])
+    order = np.argsort(-scores, kind="stable")[:MAX_PAIRS]
+    firsts, seconds = np.triu_indices(n_environments, 1)
+    return [_pair(cells, firsts[i], seconds[i]) for i in order if scores[i] >= 0]
+
+
+def _scores(cells: CellMoments, first: int) -> Float64Array:
+    r"""Return how much is known of the difference between an environment and each later one.
+
+    :math:`|\sum_c h_c \Delta_c|^2 / \sum_c h_c`, with :math:`h_c` the precision of the difference
+    :math:`\Delta_c` in class c; -1 where no class is shared. Environments are taken in blocks: of
+    small matrices many at a time.
+    """
+    place = np.full((len(cells.classes), len(cells.environments)), -1, dtype=np.intp)
+    place[cells.class_index, cells.environment_index] = np.arange(len(cells.weights))
+    classes = np.flatnonzero(place[:, first] >= 0)
+    own, others = place[classes, first], place[classes, first + 1 :]
+    scatters, weights, d = cells.known_scatters(), cells.weights, cells.n_features
+    scores = np.full(others.shape[1], -1.0)
+    step = max(1, MOST_ENTRIES // d**2)
+    for start in range(0, len(scores), step):
+        block = slice(start, start + step)
+        difference, total = np.zeros((len(scores[block]), d, d)), np.zeros(len(scores[block]))
+        for cell, theirs in zip(own, others[:, block], strict=True):
+            shared = np.flatnonzero(theirs >= 0)
+            them = theirs[shared]
+            precision = weights[cell] / (1 + weights[cell] / weights[them])
+            here, there = precision / weights[cell], precision / weights[them]
+            difference[shared] += here[:, None, None] * scatters[cell]
+            difference[shared] -= there[:, None, None] * scatters[them]
+            total[shared] += precision
+        known = np.flatnonzero(total)
+        scores[start + known] = np.sum(difference[known] ** 2, axis=(1, 2)) / total[known]
+    return scores
 
 
 def _distinct(cells: CellMoments, pairs: list[Pair]) -> list[Pair]:

@@ -42,8 +42,9 @@ class PartMoments:
         """Return parts the first of which has the rows of `moments`."""
         if moments.scatters is None:
             raise ValueError(
-                "n_spurious='auto' needs covariances, and the rows so far were added for means "
-                "only: set it before the first partial_fit."
+                "n_spurious='auto' needs covariances, and of the rows so far there are none: set "
+                "it before the first partial_fit. A saved estimator leaves out scatters that are "
+                "large: fit it again on all rows."
             )
         return cls((moments, *cls.empty(moments.n_features).parts[1:]))
 

@@ -7,9 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn._blocks import WIDE
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array
+from isrlearn.moments import CellMoments
 
 AUTO: Final = "auto"
+MOST_PERMUTATIONS: Final = 100_000
 RANK_TESTS: Final = ("permutation", "moments")
 FLOAT64_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
@@ -29,6 +32,12 @@ def n_identified(values: Float64Array, rounding: Float64Array) -> int:
         return 0
     beyond = size > np.maximum(rounding, FLOAT64_ROUNDING * size[0])
     return int(np.argmin(beyond)) if not beyond.all() else len(beyond)
+
+
+def rounding_unit(cells: CellMoments) -> float:
+    """Return the relative rounding error of sums: beyond 256 features that of the rows."""
+    wide = cells.n_features > WIDE
+    return max(cells.precision if wide else 0.0, float(np.finfo(np.float64).eps))
 
 
 def mean_rounding(
@@ -86,24 +95,31 @@ def check_n_spurious(n_spurious: Any) -> None:
     if isinstance(n_spurious, str) and n_spurious == AUTO:
         return
     if isinstance(n_spurious, bool) or not isinstance(n_spurious, Integral) or n_spurious < 0:
-        raise ValueError(f"n_spurious={n_spurious!r} must be an integer >= 0 or 'auto'.")
+        raise ValueError(f"n_spurious={brief(n_spurious)} must be an integer >= 0 or 'auto'.")
 
 
 def check_search(alpha: Any, rank_test: Any, n_permutations: Any) -> None:
     """Raise an error unless the parameters of the rank test make sense together."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | Real):
-        raise ValueError(f"alpha={alpha!r} must be a number between 0 and 1, such as 0.01.")
-    if not 0 < float(alpha) < 1:
-        raise ValueError(f"alpha={alpha!r} must be a number between 0 and 1, such as 0.01.")
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha={brief(alpha)} must be a number between 0 and 1, such as 0.01.")
     if not isinstance(rank_test, str) or rank_test not in RANK_TESTS:
-        raise ValueError(f"rank_test={rank_test!r} must be one of {RANK_TESTS}.")
+        raise ValueError(f"rank_test={brief(rank_test)} must be one of {RANK_TESTS}.")
+    if float(alpha) * (MOST_PERMUTATIONS + 1) < 1:
+        raise ValueError(
+            f"alpha={float(alpha):g} is too small to be tested by permutations: it must be at "
+            f"least {1 / MOST_PERMUTATIONS:g}."
+        )
     least = math.ceil(1 / float(alpha)) - 1
-    if isinstance(n_permutations, bool) or not isinstance(n_permutations, Integral):
-        raise ValueError(f"n_permutations={n_permutations!r} must be an integer.")
+    whole = isinstance(n_permutations, Integral) and not isinstance(n_permutations, bool)
+    if not whole or n_permutations > MOST_PERMUTATIONS:
+        raise ValueError(
+            f"n_permutations={brief(n_permutations)} must be an integer from {least} to "
+            f"{MOST_PERMUTATIONS}."
+        )
     if n_permutations < least:
         raise ValueError(
-            f"n_permutations={n_permutations} cannot give a p-value of alpha={alpha:g}: use at "
-            f"least {least}, or a larger alpha."
+            f"n_permutations={n_permutations} cannot give a p-value of alpha={float(alpha):g}: use "
+            f"at least {least}, or a larger alpha."
         )
 
 
@@ -126,18 +142,18 @@ def check_rank(n_spurious: int, identified: int, n_features: int, where: str) ->
         return
     if identified == 0:
         raise ValueError(
-            f"n_spurious={n_spurious}, but no direction is identified: {where} do not differ given "
-            "the class by more than rounding errors. Use n_spurious=0, or an environment that "
-            "makes a difference; if features are large against their differences, centre and "
-            "scale them."
+            f"n_spurious={brief(n_spurious)}, but no direction is identified: {where} do not "
+            "differ given the class by more than rounding errors. Use n_spurious=0, or an "
+            "environment that makes a difference; if features are large against their differences, "
+            "centre and scale them."
         )
     if identified < n_features:
         raise ValueError(
-            f"n_spurious={n_spurious} is more than the data identify: at most {identified}, the "
-            f"directions in which {where} differ given the class. Lower n_spurious to {identified} "
-            "or less, or add environments."
+            f"n_spurious={brief(n_spurious)} is more than the data identify: at most {identified}, "
+            f"the directions in which {where} differ given the class. Lower n_spurious to "
+            f"{identified} or less, or add environments."
         )
     raise ValueError(
-        f"n_spurious={n_spurious} would leave nothing of {n_features} feature(s): at most {most} "
-        "can be removed."
+        f"n_spurious={brief(n_spurious)} would leave nothing of {n_features} feature(s): at most "
+        f"{most} can be removed."
     )

@@ -1,6 +1,6 @@
 """Statistics of the tests of the rank, of the data and of nulls at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -32,15 +32,21 @@ def mean_scores(means: Sequence[Float64Array], removed: Float64Array) -> Float64
     basis = np.linalg.qr(removed.T)[0]
     n_cells, q = means[0].shape[1:]
     inside = np.concatenate([part @ basis for part in means])
-    all_of_it = np.concatenate([_gram(part) for part in means])
     if n_cells <= q:  # products of cells: the coordinates are gone at once
+        all_of_it = np.concatenate([_gram(part) for part in means])
         scatter = all_of_it - _gram(inside)
-        used_up = _used_up_contrasts(inside[0], all_of_it, scatter, q)
-        scatter = used_up @ scatter @ used_up
-    else:
-        rest = np.concatenate(means) - inside @ basis.T
-        used_up = _used_up_contrasts(inside[0], all_of_it, _gram(rest), q)
-        scatter = _gram(np.swapaxes(used_up @ rest, 1, 2))
+        gone = _used_up_contrasts(
+            inside[0], all_of_it, lambda c: np.einsum("ic,bij,jc->bc", c, scatter, c), q
+        )
+        keep = np.eye(n_cells) - gone @ gone.T
+        scatter = keep @ scatter @ keep
+    else:  # products of coordinates: with thousands of cells those of cells would fill the memory
+        rows = np.concatenate(means)
+        all_of_it, rest = _gram(np.swapaxes(rows, 1, 2)), rows - inside @ basis.T
+        gone = _used_up_contrasts(
+            inside[0], all_of_it, lambda c: np.sum((c.T @ rest) ** 2, axis=-1), q
+        )
+        scatter = _gram(np.swapaxes(rest - gone @ (gone.T @ rest), 1, 2))
     leading = np.linalg.eigvalsh(scatter)[:, -1]
     trace = np.trace(scatter, axis1=1, axis2=2).copy()
     squares = np.trace(all_of_it, axis1=1, axis2=2)
@@ -56,9 +62,12 @@ def _gram(rows: Float64Array) -> Float64Array:
 
 
 def _used_up_contrasts(
-    inside: Float64Array, before: Float64Array, left: Float64Array, n_coordinates: int
+    inside: Float64Array,
+    before: Float64Array,
+    left: Callable[[Float64Array], Float64Array],
+    n_coordinates: int,
 ) -> Float64Array:
-    """Return the projection, (m, m), that removes contrasts which strong directions have used up.
+    """Return contrasts, orthonormal columns (m, c), which strong directions have used up.
 
     A direction that is removed takes along the noise of its own contrast, and the data are left
     with less of it than the nulls: by Bartlett's count (q - r)(m - r) degrees of freedom, not
@@ -69,19 +78,19 @@ def _used_up_contrasts(
     ----------
     inside : ndarray of shape (m, r)
         The data along the removed directions.
-    before, left : ndarray of shape (1 + B, m, m)
-        Products of cells, of the data first and then of the nulls, before and after removal.
+    before : ndarray of shape (1 + B, m, m) or (1 + B, q, q)
+        Products of cells or of coordinates, of the data first and then of the nulls.
+    left : callable
+        Returns the squares, (1 + B, c), that are left of contrasts after removal.
     n_coordinates : int
         Number of coordinates q.
     """
-    every = np.eye(len(inside))
     if n_coordinates <= FEW_COORDINATES:
-        return every
+        return np.empty((len(inside), 0))
     contrasts, size, _ = np.linalg.svd(inside, full_matrices=False)
     contrasts = contrasts[:, size**2 > np.linalg.eigvalsh(before[1:])[:, -1].max()]
-    rest = np.einsum("ic,bij,jc->bc", contrasts, left, contrasts)
-    contrasts = contrasts[:, rest[0] <= np.quantile(rest[1:], MOSTLY, axis=0)]
-    return np.asarray(every - contrasts @ contrasts.T)
+    rest = left(contrasts)
+    return np.asarray(contrasts[:, rest[0] <= np.quantile(rest[1:], MOSTLY, axis=0)])
 
 
 def partial_traces(differences: Float64Array) -> Float64Array:
@@ -141,10 +150,15 @@ def more_extreme(scores: list[Float64Array]) -> float:
 
 
 def contrast(differences: Float64Array) -> Float64Array:
-    """Return the contrast of environments that differs most, (1 + B, q, q)."""
-    flat = differences.reshape(*differences.shape[:2], -1)
-    weights = np.linalg.eigh(flat @ np.swapaxes(flat, 1, 2))[1][:, :, -1]
-    return np.asarray(np.einsum("be,beij->bij", weights, differences))
+    """Return the contrast of environments that differs most, (1 + B, q, q); its sign is free."""
+    n_environments, q = differences.shape[1:3]
+    flat = differences.reshape(len(differences), n_environments, -1)
+    if n_environments <= q * q:
+        weights = np.linalg.eigh(_gram(flat))[1][:, :, -1]
+        return np.asarray(np.einsum("be,beij->bij", weights, differences))
+    values, vectors = np.linalg.eigh(_gram(np.swapaxes(flat, 1, 2)))
+    leading = np.sqrt(np.maximum(values[:, -1:], 0)) * vectors[:, :, -1]
+    return np.asarray(leading.reshape(-1, q, q))
 
 
 def complement(rows: Float64Array) -> Float64Array:

@@ -149,7 +149,7 @@ def choose_rank(
         What to test.
     """
     tests = _Tests.of(observed, null, frame, n_rows, orders)
-    nothing = np.empty((0, frame.forward.shape[1]))
+    nothing = np.zeros((0, frame.forward.shape[1]))
     steps: list[RankStep] = []
     rank = shown = 0
     shown_again = nothing

@@ -1,18 +1,38 @@
 """From moments to the spurious subspace: the paper's algorithms, steps I to III."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from isrlearn._comparison import class_positions, comparable
 from isrlearn._conditioning import given_classes, given_response
 from isrlearn._pairs import Pair, choose_pairs, only_cells_of, pair_difference
+from isrlearn._precision import (
+    turn_of_covariances,
+    turn_of_flag_mean,
+    turn_of_means,
+    warn_of_pairs_left_out,
+    warn_of_turn,
+)
 from isrlearn._rank import check_rank, covariance_rounding, mean_rounding, n_identified
 from isrlearn._search import Found, Search, find_rank, joint_subspace
 from isrlearn._spectra import Spectrum, flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
+
+
+class Leading(NamedTuple):
+    """The leading directions of a method."""
+
+    spectrum: Spectrum
+    identified: int
+    """How many directions differ by more than rounding errors."""
+    turn: float
+    """Radians that rounding errors may turn them by."""
+    n_left_out: int = 0
+    """Pairs of environments that show some directions, but fewer."""
+    n_pairs: int = 1
 
 
 def subspace_from_means(
@@ -43,8 +63,12 @@ def subspace_from_means(
     as_in_paper = len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
-    leading = spectrum, _n_spanned(cells)
-    return _of_rank(n_spurious, cells, moments, lambda rank: leading, "means", scale)
+    identified, sizes = _n_spanned(cells), np.sqrt(spectrum.values)
+
+    def leading(rank: int) -> Leading:
+        return Leading(spectrum, identified, turn_of_means(sizes, rank, cells))
+
+    return _of_rank(n_spurious, cells, moments, leading, "means", scale)
 
 
 def subspace_from_covariances(
@@ -134,13 +158,13 @@ def _of_rank(
     n_spurious: int | Search,
     cells: CellMoments,
     moments: CellMoments,
-    leading: Callable[[int], tuple[Spectrum, int]],
+    leading: Callable[[int], Leading],
     orders: str,
     scale: float,
 ) -> Found:
     """Return the removal of a given or found number of a method's own directions.
 
-    `leading` gives at least the first directions of a rank, and how many are identified.
+    `leading` gives at least the first directions of a rank.
     """
     choice = workings = None
     if isinstance(n_spurious, Search):
@@ -148,25 +172,34 @@ def _of_rank(
             cells,
             given_classes(cells),
             n_spurious,
-            lambda rank: leading(rank)[0].vectors[:rank],
-            most=min(leading(0)[1], cells.n_features - 1),
+            lambda rank: leading(rank).spectrum.vectors[:rank],
+            most=min(leading(0).identified, cells.n_features - 1),
             orders=orders,
         )
         n_spurious = choice.rank
-    spectrum, identified = leading(n_spurious)
+    found = leading(n_spurious)
     where = f"the {orders} of {len(cells.environments)} environments"
-    check_rank(n_spurious, identified, cells.n_features, where)
-    return Found(_removal(spectrum, n_spurious, moments, scale), choice, workings)
+    check_rank(n_spurious, found.identified, cells.n_features, where)
+    warn_of_turn(found.turn, orders)
+    warn_of_pairs_left_out(found.n_left_out, found.n_pairs, n_spurious)
+    return Found(_removal(found.spectrum, n_spurious, moments, scale), choice, workings)
 
 
-def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> tuple[Spectrum, int]:
+def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> Leading:
     """Return the flag mean of the leading directions of pairs, and how many the best identifies."""
-    spectra, found = zip(*(_leading(cells, pair, rank) for pair in pairs), strict=True)
-    if len(spectra) == 1:
-        return spectra[0], found[0]
+    found = [_leading(cells, pair, rank) for pair in pairs]
+    if len(found) == 1:
+        return found[0]
     # A pair that differs in fewer directions would add an arbitrary basis of its null space.
-    bases = [s.vectors for s, n in zip(spectra, found, strict=True) if n >= rank]
-    return flag_mean(bases or [spectra[0].vectors]), max(found)
+    used = [pair for pair in found if pair.identified >= rank] or found[:1]
+    spectrum = flag_mean([pair.spectrum.vectors for pair in used])
+    return Leading(
+        spectrum,
+        max(pair.identified for pair in found),
+        turn_of_flag_mean(spectrum.values, rank, [pair.turn for pair in used]),
+        sum(0 < pair.identified < rank for pair in found),
+        len(found),
+    )
 
 
 def _n_spanned(cells: CellMoments) -> int:
@@ -181,7 +214,7 @@ def _n_spanned(cells: CellMoments) -> int:
     return n_identified(np.sqrt(values), rounding)
 
 
-def _leading(cells: CellMoments, pair: Pair, rank: int) -> tuple[Spectrum, int]:
+def _leading(cells: CellMoments, pair: Pair, rank: int) -> Leading:
     """Return the first `rank` directions of a pair, and how many it identifies."""
     values, vectors = pair_spectrum(pair_difference(cells, pair))
     members = np.concatenate([pair.first, pair.second])
@@ -190,7 +223,11 @@ def _leading(cells: CellMoments, pair: Pair, rank: int) -> tuple[Spectrum, int]:
         vectors, cells.largest, spreads, cells.precision, cells.counts[members].min()
     )
     # A copy, so that the d x d matrix of all vectors is released.
-    return Spectrum(values, vectors[:rank].copy()), n_identified(values, rounding)
+    return Leading(
+        Spectrum(values, vectors[:rank].copy()),
+        n_identified(values, rounding),
+        turn_of_covariances(values, rank, cells, spreads),
+    )
 
 
 def _removal(spectrum: Spectrum, rank: int, moments: CellMoments, scale: float) -> Subspace:

@@ -19,6 +19,13 @@ from isrlearn._joint import (
 from isrlearn._nulls import Evidence, TargetRows, evidence_in, permuted
 from isrlearn._parts import PartMoments
 from isrlearn._passes import AddUnits
+from isrlearn._precision import (
+    is_suspicious,
+    turn_by_rounding,
+    warn_of_dropped,
+    warn_of_little_noise,
+    warn_of_turn,
+)
 from isrlearn._rank import check_rank
 from isrlearn._rank_test import RankChoice, choose_rank
 from isrlearn._resampling import resampled, units_of_rows, units_of_stream
@@ -136,16 +143,19 @@ def joint_subspace(
         What is left of the removed part.
     """
     n_features = len(centre)
-    frame = noise_frame(cond, rounding_errors(cells)[:n_features])
-    spectrum = np.zeros(n_features)
+    rounding, spectrum = rounding_errors(cells)[:n_features], np.zeros(n_features)
+    frame = noise_frame(cond, rounding)
+    warn_of_dropped(cond, frame, rounding)
     if frame.forward.shape[1] == 0:
         _refuse(rank, 0, n_features, cond)
         return Found(Subspace.nothing(n_features))
     observed, n_rows = evidence_in(cond, frame), float(cond.grams[:, 0, 0].sum())
     joint = joint_space(*observed, frame, n_rows)
+    warn_of_little_noise(joint, frame, cond, rounding)
     values = joint_values(joint)[:n_features]
     spectrum[: len(values)] = values
     identified = n_identified_jointly(values)
+    choice = compact = None
     if isinstance(rank, Search):
         workings = _workings(cells, cond, frame, rank, "both")
         choice = choose_rank(
@@ -155,10 +165,29 @@ def joint_subspace(
             most=min(identified, n_features - 1, len(values) - 1),
             n_rows=n_rows,
         )
-        removal = _removal(joint, frame, choice.rank, centre, spectrum, scale)
-        return Found(removal, choice, workings.compact())
+        rank, compact = choice.rank, workings.compact()
     _refuse(rank, identified, n_features, cond)
-    return Found(_removal(joint, frame, rank, centre, spectrum, scale))
+    removal = _removal(joint, frame, rank, centre, spectrum, scale)
+    _warn_of_rounding(cells, cond, frame, removal)
+    return Found(removal, choice, compact)
+
+
+def _warn_of_rounding(
+    cells: CellMoments, cond: Conditioned, frame: Frame, removal: Subspace
+) -> None:
+    """Warn if a change of the moments by rounding errors makes another subspace."""
+    data, own = rounding_errors(cells), float(np.finfo(np.float64).eps) * cells.largest
+    data, own = data[: removal.n_features], own[: removal.n_features]
+
+    def again(cond: Conditioned) -> Float64Array:
+        frame = noise_frame(cond, data)
+        joint = joint_space(*evidence_in(cond, frame), frame, float(cond.grams[:, 0, 0].sum()))
+        found = joint_directions(joint, removal.rank, converged=True)
+        return np.asarray(found @ joint.to_frame @ frame.backward)
+
+    if removal.rank and is_suspicious(frame, own):
+        turn = turn_by_rounding(cond, frame, own, removal.directions, again)
+        warn_of_turn(turn, "means and covariances")
 
 
 def row_nulls(rows: Rows) -> NullSource:
@@ -253,7 +282,7 @@ def _removal(
     if rank == 0:
         none = np.empty((0, len(centre)))
         return Subspace.orthogonal(none, centre=centre, spectrum=spectrum, scale=scale)
-    found = joint_directions(joint, rank)
+    found = joint_directions(joint, rank, converged=True)
     directions = found @ joint.to_frame @ frame.backward
     functionals = found @ (frame.forward @ joint.from_frame).T
     orthonormal, triangle = np.linalg.qr(directions.T)

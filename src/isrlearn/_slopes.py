@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._blocks import in_stacks, whole_stacks
+from isrlearn._blocks import blocks_of_stacks, in_stacks, whole_stacks
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 
 BLOCK_BYTES: Final = 2**23  # read from memory once: scores and slope are both taken of a block
@@ -107,10 +107,9 @@ def slope_by_block(
 
 
 def _cache_blocks(X: FloatArray) -> Iterator[slice]:
-    """Yield blocks of rows that stay in a cache, as what is made of them does."""
+    """Return blocks of rows that stay in a cache, as what is made of them does."""
     rows = whole_stacks(min(MOST_ROWS, BLOCK_BYTES // (X.itemsize * X.shape[1])))
-    for start in range(0, len(X), rows):
-        yield slice(start, start + rows)
+    return blocks_of_stacks(len(X), rows)
 
 
 def _in_precision_of(X: FloatArray, coef: Float64Array) -> FloatArray:

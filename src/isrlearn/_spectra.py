@@ -43,6 +43,8 @@ def mean_contrasts(
         Rows :math:`\sqrt{w_{ce}/w}\,(m_{ce} - m_c)`, with :math:`m_c` the weighted mean of class c
         and w the sum of all weights.
     """
+    # By a power of two, which costs no digit: the products with the means do not overflow.
+    weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     totals = np.bincount(class_index, weights)
     sums = np.zeros((len(totals), means.shape[1]))
     np.add.at(sums, class_index, weights[:, None] * means)
@@ -95,9 +97,22 @@ def pair_spectrum(difference: Float64Array) -> Spectrum:
     Spectrum
         With d vectors, by descending absolute eigenvalue; values keep their sign.
     """
-    values, vectors = eigh((difference + difference.T) / 2, overwrite_a=True, driver="evd")
+    values, vectors = eigen_system((difference + difference.T) / 2)
     order = np.argsort(-np.abs(values), kind="stable")
     return Spectrum(values[order], fix_signs(vectors.T[order]))
+
+
+def eigen_system(symmetric: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return all eigenvalues, ascending, and eigenvectors, (d, d), of a matrix that may be lost.
+
+    Parameters
+    ----------
+    symmetric : ndarray of shape (d, d)
+        Overwritten.
+    """
+    driver = "evd" if len(symmetric) > 1 else "ev"  # evd of one number fails before SciPy 1.14
+    values, vectors = eigh(symmetric, overwrite_a=True, driver=driver)
+    return values, vectors
 
 
 def flag_mean(bases: list[Float64Array]) -> Spectrum:
@@ -130,6 +145,6 @@ def fix_signs(vectors: Float64Array) -> Float64Array:
     Equal up to 1e-6: rounding must not decide between them.
     """
     sizes = np.abs(vectors)
-    first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=1, initial=0.0)[:, None], axis=1)
-    signs = np.sign(vectors[np.arange(len(vectors)), first])
-    return np.asarray(vectors * np.where(signs == 0, 1.0, signs)[:, None])
+    first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=1)[:, None], axis=1)
+    negative = vectors[np.arange(len(vectors)), first] < 0
+    return np.where(negative[:, None], -vectors, vectors)

@@ -7,7 +7,7 @@ The target enters only through the cells. For a continuous target the moments ar
 (x, y) in each environment: the regression of x on y follows from them.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
@@ -15,6 +15,9 @@ import numpy as np
 from isrlearn._blocks import FEW_CELLS, cell_means, cell_sums
 from isrlearn._device import device_moments, float_type, on_device
 from isrlearn._html import table
+from isrlearn._numbers import check_number
+from isrlearn._saved_arrays import saved_moments
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import Rows, check_rows, refuse_not_finite
 
@@ -22,6 +25,7 @@ __all__ = ["CellMoments"]
 
 PROTOCOL: Final = 1
 LARGEST: Final = 1e150  # what can be squared and summed in float64
+SMALLEST: Final = 1e-145  # what has all its digits when it is squared
 
 
 @dataclass(eq=False, repr=False)
@@ -87,6 +91,7 @@ class CellMoments:
     @classmethod
     def empty(cls, n_features: int, *, second_order: bool = True) -> Self:
         """Return the moments of no rows, to be grown by `update`."""
+        check_number("n_features", n_features, 1, 2**31 - 1, whole=True)
         none = np.empty(0, dtype=np.intp)
         return cls._zeros(none, none, none, none, n_features, second_order)
 
@@ -260,15 +265,8 @@ class CellMoments:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:
-        """Rebuild moments from `to_arrays`."""
-        if int(arrays["protocol"]) != PROTOCOL:
-            raise ValueError(
-                f"moments were saved with protocol {int(arrays['protocol'])}, and this version "
-                f"reads protocol {PROTOCOL}: use the version of isrlearn that saved them."
-            )
-        names = {f.name for f in fields(cls)} & set(arrays)
-        values: dict[str, Any] = {name: np.array(arrays[name]) for name in names}
-        return cls(**{"scatters": None, **values, "precision": float(arrays["precision"])})
+        """Rebuild moments from `to_arrays`; `ValueError` for arrays that do not fit together."""
+        return cls(**saved_moments(arrays, PROTOCOL))
 
     def __repr__(self) -> str:
         n_cells = len(self.classes) * len(self.environments)
@@ -320,11 +318,11 @@ class CellMoments:
         return self.scatters
 
     def _refuse_overflow(self) -> None:
-        largest = np.abs(self.means).max(initial=0.0)
-        if largest > LARGEST or not (self.scatters is None or np.isfinite(self.scatters).all()):
+        fits = np.abs(self.means).max(initial=0.0) <= LARGEST
+        if not fits or not (self.scatters is None or np.isfinite(self.scatters).all()):
             raise ValueError(
-                f"X is so large (means up to {largest:.3g}) that squares of it overflow: scale the "
-                "features first, for example with StandardScaler."
+                f"X is so large (up to {self.largest.max():.3g}, above {LARGEST:g}) that squares "
+                "of it overflow: scale the features first, for example with StandardScaler."
             )
 
     def _merge(self, other: "CellMoments") -> None:
@@ -345,7 +343,7 @@ class CellMoments:
         delta = mean - self.means[cell]
         if self.scatters is not None and scatter is not None:
             self.scatters[cell] += scatter
-            factor = self.weights[cell] * weight / total
+            factor = self.weights[cell] * (weight / total)
             self.scatters[cell] += np.outer(factor * delta, delta)
         self.means[cell] += delta * (weight / total)
         self.weights[cell] = total
@@ -357,8 +355,7 @@ class CellMoments:
         environment_places = np.searchsorted(environments, self.environments)
         return np.asarray(
             class_places[self.class_index] * len(environments)
-            + environment_places[self.environment_index],
-            dtype=np.intp,
+            + environment_places[self.environment_index]
         )
 
     def _has_cells_of(self, other: "CellMoments") -> bool:
@@ -378,7 +375,8 @@ class CellMoments:
             )
         if (self.scatters is None) != (other.scatters is None):
             raise ValueError(
-                "cannot add moments with and without scatters: give both the same second_order."
+                "one of the moments has no scatters: give both the same second_order. A saved "
+                "estimator leaves out scatters that are large: fit it again on all rows."
             )
 
 
@@ -388,7 +386,7 @@ def _union(a: LabelArray, b: LabelArray) -> LabelArray:
         return a if len(b) == 0 else b
     kinds = {"number" if labels.dtype.kind in "biuf" else labels.dtype.kind for labels in (a, b)}
     if len(kinds) > 1:
-        labels = f"{a[0].item()!r} and {b[0].item()!r}"
+        labels = f"{brief(a[0])} and {brief(b[0])}"
         raise TypeError(f"cannot join labels {labels}: use only strings or only numbers.")
     return np.union1d(a, b)
 

@@ -7,12 +7,14 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.linalg import qr, subspace_angles
 
+from isrlearn._arrays import as_numbers, as_rows, shape_of
 from isrlearn._blocks import WIDE
 from isrlearn._device import blocks, namespace, on_device, to_device
 from isrlearn._html import table
+from isrlearn._numbers import check_number, check_scale
+from isrlearn._saved_arrays import require_names, require_protocol, saved_floats
 from isrlearn._spectra import fix_signs
 from isrlearn._typing import Float64Array, FloatArray
-from isrlearn._validation import check_scale
 
 __all__ = ["Subspace"]
 
@@ -64,19 +66,23 @@ class Subspace:
     scale: float = 0.0
 
     def __post_init__(self) -> None:
-        r, d = np.atleast_2d(self.directions).shape
+        r, d = _rows_and_columns(self.directions)
         shapes = {"directions": (r, d), "functionals": (r, d), "centre": (d,), "spectrum": (d,)}
         for name, expected in shapes.items():
-            own = np.array(getattr(self, name), dtype=np.float64)
+            own = np.array(as_numbers(getattr(self, name), name), dtype=np.float64)
             if own.shape != expected:
                 raise ValueError(
-                    f"{name} has shape {own.shape}, but directions of shape {(r, d)} need "
-                    f"{expected}."
+                    f"{name} has shape {own.shape}, but with directions of shape {(r, d)} it must "
+                    f"have {expected}."
                 )
+            if not np.isfinite(own).all():
+                raise ValueError(f"{name} has NaN or infinity: give finite numbers.")
             object.__setattr__(self, name, _read_only(own))
         object.__setattr__(self, "scale", check_scale(self.scale))
         for name in ("directions", "functionals"):
-            if not np.allclose(getattr(self, name) @ self.directions.T, np.eye(r), atol=1e-6):
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no identity
+                products = getattr(self, name) @ self.directions.T
+            if not np.allclose(products, np.eye(r), atol=1e-6):
                 raise ValueError(
                     f"{name} @ directions.T is not the identity: directions must be orthonormal "
                     "rows, and each functional 1 on its own direction and 0 on the others."
@@ -112,12 +118,13 @@ class Subspace:
             What is left of the removed part.
         """
         if spectrum is None:
-            spectrum = np.zeros(directions.shape[1])
+            spectrum = np.zeros(_rows_and_columns(directions)[1])
         return cls(directions, directions, centre, spectrum, scale)
 
     @classmethod
     def nothing(cls, n_features: int) -> Self:
         """Return the subspace {0}: projecting changes nothing."""
+        check_number("n_features", n_features, 0, 2**31 - 1, whole=True)
         return cls.orthogonal(np.empty((0, n_features)), centre=np.zeros(n_features))
 
     @property
@@ -155,8 +162,7 @@ class Subspace:
         ndarray of shape (n, d)
             A new array of the type of X, on its device.
         """
-        X = X if on_device(X) else _as_float(X)
-        self._check_features(X, "X")
+        X = self._checked_rows(X)
         functionals = (1 - self.scale) * self.functionals
         if on_device(X):
             return _without_on_device(X, self.directions, functionals, self.centre)
@@ -166,8 +172,7 @@ class Subspace:
 
     def reduce(self, X: FloatArray) -> FloatArray:
         """Return the coordinates `P'x` of rows in the kept subspace, (n, d - r)."""
-        X = X if on_device(X) else _as_float(X)
-        self._check_features(X, "X")
+        X = self._checked_rows(X)
         if on_device(X):
             there: FloatArray = namespace(X).matmul(X, to_device(self.kept.T, X))
             return there
@@ -195,7 +200,7 @@ class Subspace:
         weight, bias
             Of the shapes that came in, bias None if it was None.
         """
-        weight = _as_float(weight)
+        weight = _finite(weight, "weight")
         self._check_features(weight, "weight")
         point = self._point(centre)
         change = (1 - self.scale) * (weight @ self.directions.T) @ self.functionals
@@ -208,11 +213,11 @@ class Subspace:
                     "a constant: give the head a bias, or pass centre=0 to remove about the origin."
                 )
             return new_weight, None
-        bias = _as_float(bias)
+        bias = _finite(bias, "bias")
         if bias.shape != constant.shape:
             raise ValueError(
-                f"bias has shape {bias.shape}, but weight of shape {weight.shape} needs "
-                f"{constant.shape}."
+                f"bias has shape {bias.shape}, but with weight of shape {weight.shape} it must "
+                f"have {constant.shape}."
             )
         return new_weight, np.asarray(bias + constant, dtype=bias.dtype)
 
@@ -236,7 +241,8 @@ class Subspace:
         >>> np.degrees(s.angles_to(np.array([1.0, 1.0, 0.0]))).round()
         array([45.])
         """
-        rows = other.directions if isinstance(other, Subspace) else np.atleast_2d(other)
+        rows = other.directions if isinstance(other, Subspace) else _finite(other, "other")
+        rows = np.atleast_2d(rows)
         self._check_features(rows, "other")
         if self.rank == 0 or len(rows) == 0:
             return np.empty(0)
@@ -281,15 +287,13 @@ class Subspace:
         arrays : mapping of str to ndarray
             What `to_arrays` returned, or an opened ``.npz`` file of it.
         """
-        protocol = int(arrays["protocol"])
-        if protocol != PROTOCOL:
-            raise ValueError(
-                f"the subspace was saved with protocol {protocol}, and this version reads "
-                f"protocol {PROTOCOL}: use the version of isrlearn that saved it."
-            )
-        names = ("directions", "functionals", "centre", "spectrum")
-        values: dict[str, Any] = {name: arrays[name] for name in names}
-        return cls(**values, scale=float(arrays["scale"]))
+        require_protocol(arrays, PROTOCOL, "subspace")
+        shapes: dict[str, Any] = dict.fromkeys(("directions", "functionals"), (None, None))
+        shapes |= dict.fromkeys(("centre", "spectrum"), (None,)) | {"scale": ()}
+        require_names(arrays, shapes, "subspace")
+        found = {name: saved_floats(arrays[name], name, s) for name, s in shapes.items()}
+        scale = float(found.pop("scale"))
+        return cls(**found, scale=scale)
 
     def __repr__(self) -> str:
         return (
@@ -312,16 +316,22 @@ class Subspace:
     def _point(self, centre: Any) -> Float64Array:
         if centre is None:
             return self.centre
-        point = np.asarray(centre, dtype=np.float64)
+        point = _finite(centre, "centre")
         if point.shape not in ((), (self.n_features,)):
             raise ValueError(
                 f"centre has shape {point.shape}: give a number, or one for each of "
                 f"{self.n_features} features."
             )
-        return np.full(self.n_features, point) if point.ndim == 0 else point
+        return np.broadcast_to(np.asarray(point, dtype=np.float64), self.n_features)
+
+    def _checked_rows(self, X: Any) -> FloatArray:
+        is_empty = shape_of(X)[:1] == (0,)  # nothing to remove from, and no mistake
+        rows: FloatArray = X if on_device(X) or is_empty else _as_float(as_rows(X))
+        self._check_features(rows, "X")
+        return rows
 
     def _check_features(self, array: Any, name: str) -> None:
-        if array.shape[-1] != self.n_features:
+        if array.ndim == 0 or array.shape[-1] != self.n_features:
             raise ValueError(
                 f"{name} has shape {array.shape}, but there are {self.n_features} features: its "
                 "last dimension must have one entry for each."
@@ -367,6 +377,20 @@ def _leading(direction: Float64Array, most: int = 3) -> str:
 
 def _read_only(array: Float64Array) -> Float64Array:
     array.flags.writeable = False
+    return array
+
+
+def _rows_and_columns(directions: Any) -> tuple[int, int]:
+    shape: Any = np.shape(as_numbers(directions, "directions"))
+    if len(shape) != 2:
+        raise ValueError(f"directions has shape {shape}, but must have one row for each direction.")
+    return int(shape[0]), int(shape[1])
+
+
+def _finite(values: Any, name: str) -> FloatArray:
+    array = _as_float(as_numbers(values, name))
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has NaN or infinity: give finite numbers.")
     return array
 
 
