@@ -1,12 +1,14 @@
 """Feature files: written chunk by chunk, whole or shorter, never wrong."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("safetensors")
 
+from isrlearn._seal import UNSEALED, seal  # noqa: E402
 from isrlearn.exceptions import FeatureFileError  # noqa: E402
 from isrlearn.io import FeatureFile, Features, FeatureWriter  # noqa: E402
 
@@ -77,14 +79,90 @@ def test_a_finished_file_takes_no_more_rows(random, tmp_path):
         FeatureWriter(tmp_path, {}).add(draw(random, 3))
 
 
-def test_rows_of_the_manifest_are_those_of_the_shard(random, tmp_path):
+def rewrite(folder, **change):
+    """Change a manifest as somebody would who can seal it again."""
+    path = folder / "manifest.json"
+    plain = json.loads(path.read_text()) | change | {"seal": UNSEALED}
+    path.write_text(json.dumps(plain))
+    seal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": 1000}, "1000 rows of .* bytes do not fit"),
+        ({"rows": 2}, "not the 2 rows"),
+        ({"rows": -1}, "has -1 rows"),
+        ({"rows": True}, "has True rows"),
+        ({"rows": 10**12, "bytes": 10**18}, "and the manifest says 1000000000000000000"),
+        ({"name": "../x"}, "outside the folder"),
+        ({"name": "/x"}, "outside the folder"),
+    ],
+)
+def test_a_manifest_that_lies_is_refused(random, tmp_path, change, message):
     with FeatureWriter(tmp_path, {}) as writer:
         writer.add(draw(random, 3))
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    manifest["shards"][0]["rows"] = 1000
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(FeatureFileError, match="not the 1000 rows"):
+    (shard,) = json.loads((tmp_path / "manifest.json").read_text())["shards"]
+    rewrite(tmp_path, shards=[shard | change])
+    with pytest.raises(FeatureFileError, match=message):
         FeatureFile.open(tmp_path).read()
+
+
+def test_kinds_of_the_manifest_are_those_of_the_shards(random, tmp_path):
+    with FeatureWriter(tmp_path, {}) as writer:
+        writer.add(draw(random, 3))
+    kinds = json.loads((tmp_path / "manifest.json").read_text())["kinds"]
+    assert kinds["labels"] == {"dtype": "int64", "shape": []}
+    rewrite(tmp_path, kinds=kinds | {"labels": {"dtype": "int32", "shape": []}})
+    with pytest.raises(FeatureFileError, match="labels int64 .* the manifest says"):
+        FeatureFile.open(tmp_path).read()
+
+
+def test_any_byte_of_the_manifest_counts(random, tmp_path):
+    with FeatureWriter(tmp_path, {"network": "n"}, classes=("cat", "dog")) as writer:
+        writer.add(draw(random, 3))
+    path = tmp_path / "manifest.json"
+    data = path.read_bytes()
+    assert FeatureFile.open(tmp_path).manifest.classes == ("cat", "dog")
+    for place in random.integers(len(data), size=50):
+        changed = bytearray(data)
+        changed[place] ^= int(random.integers(1, 256))
+        path.write_bytes(changed)
+        with pytest.raises(FeatureFileError, match=r"damaged|cannot be used"):
+            FeatureFile.open(tmp_path)
+
+
+def test_a_file_has_one_kind_of_rows(random, tmp_path):
+    rows = draw(random, 4)
+    with FeatureWriter(tmp_path, {}) as writer:
+        writer.add(rows)
+        for other in (
+            replace(rows, features=rows.features.astype(np.float16)),
+            replace(rows, features=rows.features[:, :2]),
+            replace(rows, split=None),
+        ):
+            with pytest.raises(FeatureFileError, match="one kind of rows"):
+                writer.add(other)
+        for other in (
+            replace(rows, labels=rows.labels[:2]),
+            replace(rows, labels=rows.labels + 0.5),
+            replace(rows, features=rows.features[:, 0]),
+        ):
+            with pytest.raises(FeatureFileError, match="cannot be added"):
+                writer.add(other)
+    assert_same(FeatureFile.open(tmp_path).read(), rows)
+
+
+def test_one_writer_at_a_time(random, tmp_path):
+    rows = draw(random, 5)
+    with FeatureWriter(tmp_path, {}) as writer:
+        with pytest.raises(FeatureFileError, match="another process"), FeatureWriter(tmp_path, {}):
+            pass
+        writer.add(rows)
+    with FeatureWriter(tmp_path, {}) as late:
+        assert late.whole and late.n_written == 5
+    with pytest.raises(FeatureFileError, match="inside 'with"):
+        FeatureWriter(tmp_path / "other", {}).add(rows)
 
 
 def test_damage_is_named(random, tmp_path):

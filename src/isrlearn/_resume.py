@@ -18,6 +18,7 @@ import numpy as np
 
 from isrlearn._chunks import Begun, ChunkedRows, LocalChunks, T, mark_of
 from isrlearn._files import write_whole
+from isrlearn._npz import read_arrays
 from isrlearn._passes import AllMoments, Sample, UnitSums
 from isrlearn._slopes import Slope
 from isrlearn._validation import Rows
@@ -151,8 +152,7 @@ def _load(path: Path) -> Begun | None:
     if not path.exists():
         return None
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            arrays = dict(found)
+        arrays = read_arrays(path)
         if int(arrays.pop("check")) != _check(arrays):
             return None
         n_chunks, n_rows, mark = arrays["how_far"].tolist()

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._limits import refuse_bytes, refuse_rows
+from isrlearn._npz import ObjectArrayError, array_names, read_arrays
 from isrlearn._typing import FloatArray
 from isrlearn.exceptions import DataError, FeatureFileError
 from isrlearn.io._features import MANIFEST, FeatureFile
@@ -77,6 +79,7 @@ class Archive:
                 f"{self.path}: {name} has shape {values.shape}, but one value per row is needed: "
                 "save it with one dimension."
             )
+        self._refuse_claims(values)
         if values.dtype.kind == "S":
             values = np.char.decode(values, "utf-8", "replace")
         if values.dtype.kind in "biuf":
@@ -98,9 +101,19 @@ class Archive:
                 f"{self.path}: features has shape {features.shape}, expected (rows, features) "
                 "with at least one of each: save it with two dimensions."
             )
+        self._refuse_claims(features)
         if features.dtype in (np.float32, np.float64):
             return np.asarray(features)
         return np.asarray(features, np.float32 if features.dtype == np.float16 else np.float64)
+
+    def _refuse_claims(self, values: Any) -> None:
+        """Refuse rows that took no bytes in the file."""
+        if self.path.is_file():
+            try:
+                refuse_rows(len(values), self.path)
+                refuse_bytes(8 * values.size, self.path)
+            except ValueError as error:
+                raise DataError(damaged(self.path, error)) from error
 
     def _refuse_infinite(self, features: FloatArray) -> None:
         places = np.argwhere(np.isinf(features))
@@ -120,9 +133,8 @@ def open_npz(path: Path) -> Archive:
             "features=..., labels=..., environments=...)."
         )
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            names = list(arrays.files)
-    except DAMAGE as error:
+        names = array_names(path)
+    except ValueError as error:
         raise DataError(damaged(path, error)) from error
     return Archive(path, names, lambda name: _from_npz(path, name))
 
@@ -157,7 +169,7 @@ def open_folder(folder: Path) -> Archive:
         arrays = FeatureFile.open(folder).read().arrays()
     except FeatureFileError:
         raise
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise DataError(
             f"{folder} has shards that do not fit together ({error}): write it again."
         ) from error
@@ -166,17 +178,10 @@ def open_folder(folder: Path) -> Archive:
 
 def _from_npz(path: Path, name: str) -> Any:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            array = arrays[name]
-        if not isinstance(array, np.ndarray):  # NumPy returns the bytes of what is no array
-            raise ValueError(f"{name} is no array")
-        return array
-    except DAMAGE as error:
-        if "allow_pickle" in str(error):
-            raise DataError(
-                f"{path}: {name} is an array of Python objects, which is never loaded: save "
-                "strings with dtype str, numbers with dtype float or int."
-            ) from error
+        return read_arrays(path, [name])[name]
+    except ObjectArrayError as error:
+        raise DataError(f"{path}: {error}.") from error
+    except ValueError as error:
         raise DataError(damaged(path, error)) from error
 
 

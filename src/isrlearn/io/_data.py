@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import FloatArray, IntArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import Archive, open_folder, open_npz, open_safetensors
@@ -105,13 +106,13 @@ def check_classes(path: Path, sizes: Counter[Any]) -> None:
     """
     if len(sizes) < 2:
         raise DataError(
-            f"{path} has one class only, {next(iter(sizes), None)!r}, in the rows to "
+            f"{path} has one class only, {brief(next(iter(sizes), None))}, in the rows to "
             "train on: two are needed, so add rows of another or name another label."
         )
     smallest, size = sizes.most_common()[-1]
     if size < FEWEST_ROWS_OF_A_CLASS:
         raise DataError(
-            f"{path} has {size} row of class {smallest!r} to train on: "
+            f"{path} has {size} row of class {brief(smallest)} to train on: "
             f"{FEWEST_ROWS_OF_A_CLASS} are needed, so add rows or leave that class out. "
             "If it is a number to predict, use ISRRegressor from Python."
         )
@@ -134,7 +135,7 @@ def check_environments(path: Path, sizes: Counter[Any]) -> None:
         )
     if len(sizes) == 1:
         raise DataError(
-            f"{path} has one environment only, {next(iter(sizes))!r}, in the rows to "
+            f"{path} has one environment only, {brief(next(iter(sizes)))}, in the rows to "
             "train on: at least two are needed to see what differs."
         )
     if max(sizes.values()) == 1:

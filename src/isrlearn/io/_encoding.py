@@ -1,17 +1,19 @@
 """Features out of the columns of a table."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Column
 from isrlearn.io._tables import OtherCells, Table
-from isrlearn.io._values import Texts, listed, named
+from isrlearn.io._values import Texts, is_formula, listed, named
 
 MOST_CATEGORIES: Final = 20
 MOSTLY: Final = 0.8
@@ -85,7 +87,7 @@ def encode_columns(table: Table, columns: Iterable[Column]) -> Float64Array:
 def notes_on_gaps(names: Iterable[str], features: FloatArray) -> list[str]:
     """Say which features have missing values, and how many."""
     counts = zip(names, np.isnan(features).sum(axis=0).tolist(), strict=True)
-    gaps = [f"{name!r} ({count})" for name, count in counts if count]
+    gaps = [f"{brief(name)} ({count})" for name, count in counts if count]
     return [f"missing values in {listed(gaps)}."] if gaps else []
 
 
@@ -99,11 +101,13 @@ def notes_on_categories(table: Table, columns: Iterable[Column]) -> list[str]:
         absent = sum(text is None for text in texts)
         others = {text for text in texts if text is not None} - set(column.categories)
         if absent:
-            notes.append(f"no value in {absent} rows of {column.name!r}: 0 in all its features.")
+            notes.append(
+                f"no value in {absent} rows of {brief(column.name)}: 0 in all its features."
+            )
         if others:
             notes.append(
-                f"{column.name!r} has values that no row to train on has, such as "
-                f"{sorted(others)[0]!r}: 0 in all its features."
+                f"{brief(column.name)} has values that no row to train on has, such as "
+                f"{brief(sorted(others)[0])}: 0 in all its features."
             )
     return notes
 
@@ -126,7 +130,9 @@ def _column_or_reason(table: Table, name: str, training: IntArray) -> Column | s
 
 def _text_column_or_reason(table: Table, name: str, training: IntArray) -> Column | str:
     texts = table.texts(name)
-    known = [text for text in texts if text is not None]
+    known = Counter(text for text in texts if text is not None)  # each is looked at once
+    if all(is_formula(text) or _is_number(text) for text in known):
+        table.refuse_formulas(name)
     _refuse_decimal_commas(table, name, known)
     _refuse_stray_text(table, name, known)
     if all(_DATE.fullmatch(text) for text in known):
@@ -153,18 +159,18 @@ def _name_reason(n_categories: int, n_rows: int) -> str:
     return ""
 
 
-def _refuse_decimal_commas(table: Table, name: str, known: list[str]) -> None:
+def _refuse_decimal_commas(table: Table, name: str, known: Counter[str]) -> None:
     with_comma = [text for text in known if _WITH_COMMA.fullmatch(text)]
     others = (text for text in known if not _WITH_COMMA.fullmatch(text))
     if with_comma and all(_WHOLE.fullmatch(text) for text in others):
         raise DataError(
-            f"{table.path} writes the numbers of column {name!r} with a comma, such as "
-            f"{with_comma[0]!r}: save it with decimal points, or drop the column."
+            f"{table.path} writes the numbers of column {brief(name)} with a comma, such as "
+            f"{brief(with_comma[0])}: save it with decimal points, or drop the column."
         )
 
 
-def _refuse_stray_text(table: Table, name: str, known: list[str]) -> None:
-    share = sum(map(_is_number, known)) / len(known)
+def _refuse_stray_text(table: Table, name: str, known: Counter[str]) -> None:
+    share = sum(n for text, n in known.items() if _is_number(text)) / known.total()
     if share >= MOSTLY:
         _refuse_text(table, name, table.texts(name), f"{share:.0%} of the column are numbers")
 
@@ -172,12 +178,13 @@ def _refuse_stray_text(table: Table, name: str, known: list[str]) -> None:
 def _refuse_text(table: Table, name: str, texts: Texts, why: str) -> None:
     row = next(i for i, text in enumerate(texts) if text is not None and not _is_number(text))
     raise DataError(
-        f"{table.path}, {table.place(row)}: column {name!r} is {texts[row]!r}, but {why}: mend "
-        "the value, leave it empty if it is missing, or drop the column."
+        f"{table.path}, {table.place(row)}: column {brief(name)} is {brief(texts[row])}, but "
+        f"{why}: mend the value, leave it empty if it is missing, or drop the column."
     )
 
 
 def _encoded(table: Table, column: Column) -> Float64Array:
+    table.refuse_formulas(column.name)
     if column.categories is None:
         return _finite_numbers(table, column.name)
     place = {category: j for j, category in enumerate(column.categories)}
@@ -193,8 +200,8 @@ def _finite_numbers(table: Table, name: str) -> Float64Array:
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
         raise DataError(
-            f"{table.path}, {table.place(row)}: column {name!r} is infinite: replace the value, "
-            "or leave it empty if it is missing."
+            f"{table.path}, {table.place(row)}: column {brief(name)} is infinite: replace the "
+            "value, or leave it empty if it is missing."
         )
     return numbers
 

@@ -5,20 +5,19 @@ a run that is killed at any moment leaves a shorter file, never a wrong one.
 """
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
-from isrlearn._files import write_whole
+from isrlearn._files import only_user, sweep, write_whole
 from isrlearn._typing import FloatArray, IntArray
 from isrlearn.exceptions import FeatureFileError
+from isrlearn.io._manifest import MANIFEST, Kind, Manifest, Shard, read_manifest, write_manifest
 
-PROTOCOL: Final = 1
-MANIFEST: Final = "manifest.json"
 COLUMNS: Final = ("features", "labels", "environments", "split")
 
 
@@ -78,26 +77,17 @@ class Features:
 
 
 @dataclass(frozen=True)
-class _Shard:
-    name: str
-    rows: int
-    sha256: str
-
-
-@dataclass(frozen=True)
 class FeatureFile:
     """A folder of features that is read without being trusted.
+
+    A shard takes at most twice its size on disk in memory, and is verified before it is used.
 
     Parameters
     ----------
     folder : Path
         Where it is.
-    made_of : dict
-        What the features were made of, as the writer said it.
-    shards : list
-        Names, row counts and hashes, in the order of the rows.
-    whole : bool
-        Whether the writer came to its end.
+    manifest : Manifest
+        What it says of itself: `made_of`, `shards`, `whole`, `kinds`, `classes`, `environments`.
 
     Examples
     --------
@@ -113,30 +103,27 @@ class FeatureFile:
     """
 
     folder: Path
-    made_of: Mapping[str, Any]
-    shards: list[_Shard] = field(default_factory=list)
-    whole: bool = False
+    manifest: Manifest
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
         """Read the manifest of a feature file."""
-        folder = Path(folder)
-        try:
-            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            if manifest["protocol"] != PROTOCOL:
-                raise FeatureFileError(
-                    f"{folder} is a feature file of protocol {manifest['protocol']!r}; this "
-                    f"version reads {PROTOCOL}."
-                )
-            shards = [_Shard(**shard) for shard in manifest["shards"]]
-            _refuse_paths(folder, shards)
-            return cls(folder, dict(manifest["made_of"]), shards, bool(manifest["whole"]))
-        except FileNotFoundError as error:
-            raise FeatureFileError(f"{folder} has no {MANIFEST}: not a feature file.") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, FeatureFileError):
-                raise
-            raise FeatureFileError(f"{folder / MANIFEST} is damaged ({error!r}).") from error
+        return cls(Path(folder), read_manifest(Path(folder)))
+
+    @property
+    def made_of(self) -> Mapping[str, Any]:
+        """What the features were made of, as the writer said it."""
+        return self.manifest.made_of
+
+    @property
+    def shards(self) -> tuple[Shard, ...]:
+        """Names, row counts and hashes, in the order of the rows."""
+        return self.manifest.shards
+
+    @property
+    def whole(self) -> bool:
+        """Whether the writer came to its end."""
+        return self.manifest.whole
 
     def __len__(self) -> int:
         return sum(shard.rows for shard in self.shards)
@@ -154,23 +141,35 @@ class FeatureFile:
         for shard in self.shards[first:]:
             path = self.folder / shard.name
             try:
-                data = path.read_bytes()
+                size, data = path.stat().st_size, b""
+                if shard.bytes in (None, size):
+                    data = path.read_bytes()
             except OSError as error:
                 raise FeatureFileError(f"{path} cannot be read: {error.strerror}.") from error
+            if shard.bytes not in (None, size):
+                raise FeatureFileError(
+                    f"{path} is damaged: it has {size} bytes, and the manifest says {shard.bytes}."
+                )
             if verify and hashlib.sha256(data).hexdigest() != shard.sha256:
                 raise FeatureFileError(f"{path} is damaged: its hash is not the manifest's.")
             yield self._verified(path, shard, data)
 
-    def _verified(self, path: Path, shard: _Shard, data: bytes) -> Features:
+    def _verified(self, path: Path, shard: Shard, data: bytes) -> Features:
         from safetensors import SafetensorError
         from safetensors.numpy import load
 
         try:
             rows = Features(**load(data))
-        except (SafetensorError, TypeError) as error:
+            kinds = kinds_of(rows)
+        except (SafetensorError, TypeError, KeyError, ValueError) as error:
             raise FeatureFileError(f"{path} is not a shard of features ({error}).") from error
         if any(len(column) != shard.rows for column in rows.arrays().values()):
             raise FeatureFileError(f"{path} has not the {shard.rows} rows of the manifest.")
+        if self.manifest.kinds and kinds != self.manifest.kinds:
+            raise FeatureFileError(
+                f"{path} holds {_listed(kinds)}, and the manifest says "
+                f"{_listed(self.manifest.kinds)}."
+            )
         return rows
 
     def read(self) -> Features:
@@ -203,6 +202,8 @@ class FeatureWriter:
         begun with another one is refused.
     rows_per_shard : int, default=8192
         Rows in a shard: what is lost at most when the process is killed.
+    classes, environments : sequence of str, default=()
+        Names of the numbers in the columns `labels` and `environments`, if they are known.
 
     Examples
     --------
@@ -216,56 +217,104 @@ class FeatureWriter:
     """
 
     def __init__(
-        self, folder: str | Path, made_of: Mapping[str, Any], *, rows_per_shard: int = 8192
+        self,
+        folder: str | Path,
+        made_of: Mapping[str, Any],
+        *,
+        rows_per_shard: int = 8192,
+        classes: Sequence[str] = (),
+        environments: Sequence[str] = (),
     ) -> None:
         self.folder = Path(folder)
         self.rows_per_shard = rows_per_shard
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._wanted = Manifest(
+            dict(made_of), classes=tuple(classes), environments=tuple(environments)
+        )
         self._pending: list[Features] = []
-        self._file = self._begin(dict(made_of))
+        self._held: ExitStack | None = None
+        self._manifest = self._begin()
 
     @property
     def n_written(self) -> int:
         """Number of rows that are safe on disk: where to go on."""
-        return len(self._file)
+        return sum(shard.rows for shard in self._manifest.shards)
 
     @property
     def whole(self) -> bool:
         """Whether the file was finished before."""
-        return self._file.whole
+        return self._manifest.whole
 
     def add(self, chunk: Features) -> None:
         """Add rows; they are on disk when a shard is full, or at the end."""
         if self.whole:
             raise FeatureFileError(f"{self.folder} is finished: rows cannot be added.")
+        if self._held is None:
+            raise FeatureFileError(
+                f"{self.folder} is not held by this writer: add rows inside 'with FeatureWriter(…) "
+                "as writer:'."
+            )
+        self._check(chunk)
         self._pending.append(chunk)
         if sum(len(c) for c in self._pending) >= self.rows_per_shard:
             self._write_shard()
 
     def __enter__(self) -> Self:
+        with ExitStack() as held:
+            if not held.enter_context(only_user(self.folder)):
+                raise FeatureFileError(
+                    f"{self.folder} is being written by another process: wait for it, or name "
+                    "another folder."
+                )
+            sweep(self.folder)
+            self._manifest = self._begin()  # what another process wrote since
+            self._held = held.pop_all()
         return self
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
-        if self._pending and kind in (None, KeyboardInterrupt):
-            self._write_shard()
-        if kind is None:
-            self._save(whole=True)
+        held, self._held = self._held, None
+        with held or ExitStack():
+            if self._pending and kind in (None, KeyboardInterrupt):
+                self._write_shard()
+            if kind is None and not self.whole:
+                self._save(replace(self._manifest, whole=True))
 
-    def _begin(self, made_of: dict[str, Any]) -> FeatureFile:
+    def _begin(self) -> Manifest:
         if not (self.folder / MANIFEST).exists():
-            return FeatureFile(self.folder, made_of)
-        found = FeatureFile.open(self.folder)
-        if found.made_of != made_of:
-            different = sorted(
-                key
-                for key in {*found.made_of, *made_of}
-                if found.made_of.get(key) != made_of.get(key)
-            )
+            return self._wanted
+        file = FeatureFile.open(self.folder)
+        found, wanted = file.made_of, self._wanted.made_of
+        if found != wanted:
+            both = {*found, *wanted}
+            different = sorted(key for key in both if found.get(key) != wanted.get(key))
             raise FeatureFileError(
                 f"{self.folder} holds features of something else ({', '.join(different)} differ): "
                 "name another folder, or remove this one."
             )
-        return found
+        return file.manifest if file.whole or file.manifest.kinds else self._upgraded(file)
+
+    def _upgraded(self, file: FeatureFile) -> Manifest:
+        """Return what protocol 1 did not tell of rows that are there."""
+        sizes = [(file.folder / shard.name).stat().st_size for shard in file.shards]
+        known = zip(file.shards, sizes, strict=True)
+        first = next(file.chunks(), None)
+        return replace(
+            self._wanted,
+            shards=tuple(replace(shard, bytes=size) for shard, size in known),
+            kinds={} if first is None else kinds_of(first),
+        )
+
+    def _check(self, chunk: Features) -> None:
+        try:
+            kinds = kinds_of(chunk)
+        except (TypeError, ValueError) as error:
+            raise FeatureFileError(f"these rows cannot be added: {error}.") from error
+        if self._manifest.kinds and kinds != self._manifest.kinds:
+            raise FeatureFileError(
+                f"these rows hold {_listed(kinds)}, and those before "
+                f"{_listed(self._manifest.kinds)}: a file has one kind of rows."
+            )
+        self._manifest = replace(self._manifest, kinds=kinds)
 
     def _write_shard(self) -> None:
         from safetensors.numpy import save
@@ -273,22 +322,36 @@ class FeatureWriter:
         parts = [chunk.arrays() for chunk in self._pending]
         columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
         data = save({name: np.ascontiguousarray(a) for name, a in columns.items()})
-        name = f"shard-{len(self._file.shards):05d}.safetensors"
+        name = f"shard-{len(self._manifest.shards):05d}.safetensors"
         write_whole(self.folder / name, lambda path: path.write_bytes(data))
-        shard = _Shard(name, len(columns["labels"]), hashlib.sha256(data).hexdigest())
-        self._file.shards.append(shard)
+        digest = hashlib.sha256(data).hexdigest()
+        shard = Shard(name, len(columns["labels"]), digest, len(data))
+        self._save(replace(self._manifest, shards=(*self._manifest.shards, shard)))
         self._pending = []
-        self._save(whole=False)
 
-    def _save(self, *, whole: bool) -> None:
-        object.__setattr__(self._file, "whole", whole)
-        manifest = {"protocol": PROTOCOL, **asdict(self._file)}
-        del manifest["folder"]
-        text = json.dumps(manifest, indent=1, sort_keys=True)
-        write_whole(self.folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))
+    def _save(self, manifest: Manifest) -> None:
+        write_manifest(self.folder, manifest)
+        self._manifest = manifest
 
 
-def _refuse_paths(folder: Path, shards: list[_Shard]) -> None:
-    for shard in shards:
-        if Path(shard.name).name != shard.name:
-            raise FeatureFileError(f"{folder / MANIFEST} names {shard.name!r}, outside the folder.")
+def kinds_of(rows: Features) -> dict[str, Kind]:
+    """Return what each column holds; `ValueError` if it is no column of features.
+
+    Parameters
+    ----------
+    rows : Features
+        Some rows.
+    """
+    kinds = {n: Kind(a.dtype.name, tuple(a.shape[1:])) for n, a in rows.arrays().items()}
+    for name, array in rows.arrays().items():
+        n_axes, kind = (2, "f") if name == "features" else (1, "iu")
+        if array.ndim != n_axes or array.dtype.kind not in kind or len(array) != len(rows):
+            raise ValueError(
+                f"{name} is {array.dtype} of shape {array.shape}; needed are {len(rows)} rows of "
+                f"{'floats, two axes' if n_axes == 2 else 'integers, one axis'}"
+            )
+    return kinds
+
+
+def _listed(kinds: Mapping[str, Kind]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in sorted(kinds.items()))

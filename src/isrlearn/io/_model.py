@@ -1,6 +1,5 @@
 """A linear model in one safetensors file: what predicting needs, and how it was made."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +8,14 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.special import expit, softmax
 
-from isrlearn._files import write_whole
+from isrlearn._folding import fold
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn.exceptions import ModelFileError
-from isrlearn.io._schema import Schema
+from isrlearn.io._schema import Column, Schema
+from isrlearn.io._tensors import protocol_of, read_tensors, write_tensors
 
-PROTOCOL: Final = 1
-CARD: Final = "isrlearn"
+PROTOCOL: Final = 2
+"""2: sealed. 1 is read as well."""
 ARRAYS: Final = ("weight", "bias", "fill")
 
 
@@ -56,6 +56,12 @@ class LinearModel:
     made: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        kind = self.classes.dtype.kind
+        if self.classes.ndim != 1 or len(set(self.classes.tolist())) < 2 or kind not in "iuU":
+            raise ValueError(
+                f"classes are {self.classes.tolist()!r:.100}: at least two different integers or "
+                "strings are needed."
+            )
         n_rows = 1 if len(self.classes) == 2 else len(self.classes)
         n_features = len(self.schema.feature_names)
         shapes = {"weight": (n_rows, n_features), "bias": (n_rows,), "fill": (n_features,)}
@@ -63,6 +69,8 @@ class LinearModel:
             found = np.shape(getattr(self, name))
             if found != shape:
                 raise ValueError(f"{name} has shape {found}, where the model needs {shape}.")
+            if name != "fill" and not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} has values that are not finite: no model has those.")
 
     def decision_function(self, features: FloatArray) -> Float64Array:
         """Return decision values, (n,) for two classes, else (n, k).
@@ -108,17 +116,13 @@ class LinearModel:
         path : path
             A ``.safetensors`` file.
         """
-        from safetensors.numpy import save
-
         card = {
             "protocol": PROTOCOL,
             "classes": self.classes.tolist(),
             "schema": self.schema.to_json(),
             "made": dict(self.made),
         }
-        tensors = {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
-        data = save(tensors, metadata={CARD: json.dumps(card, sort_keys=True)})
-        write_whole(Path(path), lambda place: place.write_bytes(data))
+        write_tensors(Path(path), {name: getattr(self, name) for name in ARRAYS}, card)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -134,22 +138,53 @@ class LinearModel:
         LinearModel
         """
         path = Path(path)
-        card, arrays = _read(path)
+        card, arrays = read_tensors(path, "a model that isrlearn fit wrote")
+        protocol_of(path, card, PROTOCOL)
         try:
-            if card["protocol"] != PROTOCOL:
-                raise ModelFileError(
-                    f"{path} is a model of protocol {card['protocol']!r}; this version reads "
-                    f"{PROTOCOL}."
-                )
             classes = np.array(card["classes"])
-            if classes.ndim != 1 or len(classes) < 2 or classes.dtype.kind not in "iU":
-                raise ModelFileError(f"{path} is damaged: its classes are {card['classes']!r}.")
             schema = Schema.from_json(card["schema"])
             return cls(**arrays, classes=classes, schema=schema, made=dict(card["made"]))
-        except ModelFileError:
-            raise
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path} is not a model of isrlearn ({error}).") from error
+            raise ModelFileError(
+                f"{path} is not a model that isrlearn fit wrote ({error})."
+            ) from error
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Return what a fitted linear classifier or pipeline does, as one weight and bias.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            What `isrlearn.fold` takes, with classes that are integers or strings.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from isrlearn import ISRClassifier, ISRMean
+        >>> from isrlearn.datasets import load_penguins
+        >>> from isrlearn.io import LinearModel
+        >>> X, y, species = load_penguins()
+        >>> fitted = ISRClassifier(ISRMean(1)).fit(X, y, environments=species)
+        >>> bool(np.all(LinearModel.of(fitted).predict(X) == fitted.predict(X)))
+        True
+        """
+        weight, bias = fold(estimator)
+        if not hasattr(estimator, "classes_"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no classes_, so it is no classifier: save it as "
+                ".skops, or keep the weight and bias of isrlearn.fold(estimator)."
+            )
+        names = getattr(estimator, "feature_names_in_", None)
+        n_features = weight.shape[-1]
+        schema = Schema.of_array(n_features, "labels", ("environments",))
+        if names is not None:
+            columns = tuple(Column(str(name)) for name in names)
+            schema = Schema(columns, "labels", ("environments",), "table")
+        classes = np.asarray(estimator.classes_)
+        classes = classes.astype(str) if classes.dtype == object else classes
+        fill = np.full(n_features, np.nan)
+        return cls(np.atleast_2d(weight), np.atleast_1d(bias), fill, classes, schema)
 
     def _filled(self, features: FloatArray) -> Float64Array:
         X = np.asarray(features, dtype=np.float64)
@@ -166,21 +201,3 @@ class LinearModel:
                 "missing values: fill them, or fit again with --impute median."
             )
         return X
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise ModelFileError(f"{path} is not there: name a model that isrlearn fit wrote.")
-    try:
-        with safe_open(path, framework="np") as file:
-            card = json.loads((file.metadata() or {})[CARD])
-            arrays = {name: file.get_tensor(name).astype(np.float64) for name in ARRAYS}
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise ModelFileError(
-            f"{path} is not a model that isrlearn fit wrote ({type(error).__name__}: {error})."
-        ) from error
-    if not isinstance(card, dict) or not all(np.isfinite(arrays[n]).all() for n in ARRAYS[:2]):
-        raise ModelFileError(f"{path} is damaged: its card or its weights are not usable.")
-    return card, arrays

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from isrlearn._chunks import Chunk, LocalChunks, Watch
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, FloatArray, LabelArray
 from isrlearn.exceptions import DataError, FeatureFileError
 from isrlearn.io._archives import DAMAGE, damaged
@@ -22,9 +23,10 @@ from isrlearn.io._readers import (
     safetensors_reader,
     with_columns,
 )
-from isrlearn.io._roles import ARRAY, Asked, Roles, asked_for, find_roles
+from isrlearn.io._roles import ARRAY, COLUMN, Asked, Roles, asked_for, find_roles
 from isrlearn.io._rows import TRAIN
 from isrlearn.io._schema import Column, Schema
+from isrlearn.io._values import refuse_formula
 
 READERS: Final[Mapping[str, Callable[[Path], Reader]]] = {
     ".npz": npz_reader,
@@ -240,8 +242,11 @@ def _columns(reader: Reader, roles: Roles) -> tuple[Coded, Coded, LabelArray | N
     def column(name: str, role: str, way_out: str, unknown: str | None = None) -> Coded:
         values = reader.column(name)
         refuse_length(values, reader.n_rows, name, reader.path)
-        who = f"{reader.path}: {role} {reader.part} {name!r}"
-        return coded(values, who, f"{way_out}, so bin it or name another", unknown)
+        who = f"{reader.path}: {role} {reader.part} {brief(name)}"
+        found = coded(values, who, f"{way_out}, so bin it or name another", unknown)
+        if reader.part == COLUMN:
+            _refuse_formulas(reader.path, name, role, found)
+        return found
 
     unknown = UNKNOWN if reader.part == ARRAY else None
     labels = column(roles.label or "", "label", "classes are needed")
@@ -255,9 +260,16 @@ def _columns(reader: Reader, roles: Roles) -> tuple[Coded, Coded, LabelArray | N
     if roles.split is not None:
         values = reader.column(roles.split)
         refuse_length(values, reader.n_rows, roles.split, reader.path)
-        who = f"{reader.path}: {reader.part} {roles.split!r}"
+        who = f"{reader.path}: {reader.part} {brief(roles.split)}"
         split = split_of(values, who, lambda row: f"row {row + 1}")
     return labels, environments, split
+
+
+def _refuse_formulas(path: Path, name: str, role: str, found: Coded) -> None:
+    refuse_formula(name, f"{path}: the name of a column")
+    for value in found.values:
+        if isinstance(value, str):
+            refuse_formula(value, f"{path}: a value of the {role} column {brief(name)}")
 
 
 def _schema(reader: Reader, roles: Roles) -> Schema:

@@ -1,6 +1,5 @@
 """Files that are read chunk by chunk: features in slices, the other columns as a whole."""
 
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,15 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn._chunks import chunk_rows
+from isrlearn._limits import refuse_rows
+from isrlearn._npz import opened_array
 from isrlearn._typing import FloatArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import FEATURES, open_npz, require_safetensors
 from isrlearn.io._coded import distinct_texts
 from isrlearn.io._features import FeatureFile
-from isrlearn.io._tables import INDEX, refuse_repeated
+from isrlearn.io._parquet import flat_names, opened_parquet
+from isrlearn.io._tables import INDEX, dictionary_texts, refuse_repeated
 from isrlearn.io._values import Texts, named, nearest
 
 NUMBERS: Final = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
@@ -75,12 +77,19 @@ def npz_reader(path: Path) -> Reader:
     """Open what ``numpy.savez`` wrote, compressed or not; nothing in it is unpickled."""
     archive = open_npz(path)
     _require_features(path, archive.names)
-    shape, dtype = _npy_header(path)
+    with opened_array(path, FEATURES) as (header, _):
+        shape: Any = header.shape
+        dtype = header.dtype
+    if header.by_columns:
+        raise DataError(
+            f"{path}: features are stored column by column, so no row can be read alone: save "
+            "numpy.ascontiguousarray(features)."
+        )
     step = _step(path, shape, dtype)
+    refuse_rows(shape[0], path)
 
     def chunks(skip: int) -> Iterator[FloatArray]:
-        with zipfile.ZipFile(path) as folder, folder.open(f"{FEATURES}.npy") as file:
-            _read_header(path, file)
+        with opened_array(path, FEATURES) as (_, file):
             file.seek(skip * step * shape[1] * dtype.itemsize, 1)
             for start in range(skip * step, shape[0], step):
                 n = min(step, shape[0] - start)
@@ -130,6 +139,8 @@ def folder_reader(folder: Path) -> Reader:
     """Open a folder that `FeatureWriter` wrote: a shard is a chunk. Hashes are checked once."""
     require_safetensors(folder)
     file = FeatureFile.open(folder)
+    if not all(isinstance(shard.rows, int) and 0 <= shard.rows < 2**53 for shard in file.shards):
+        raise DataError(f"{folder} has a manifest without numbers of rows: write it again.")
     if not file.whole or len(file) == 0:
         raise DataError(
             f"{folder} is not finished: it has {len(file)} rows so far. Run the command that "
@@ -167,25 +178,17 @@ def folder_reader(folder: Path) -> Reader:
 
 def parquet_reader(path: Path) -> Reader:
     """Open a parquet file: numeric columns are features."""
-    try:
-        from pyarrow import ArrowInvalid
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise DataError(
-            f"{path}: parquet needs the extra 'io': pip install 'isrlearn[io]'."
-        ) from error
-    try:
-        with ParquetFile(path) as file:
-            schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    except (ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} cannot be read as parquet: write the file again.") from error
+    with opened_parquet(path) as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
     own = {name.strip(): name for name in schema.names}
     refuse_repeated(path, [name.strip() for name in schema.names])
     names = [name for name in own if not INDEX.fullmatch(name)]
 
     def column(name: str) -> Any:
-        with ParquetFile(path) as file:
-            return file.read(columns=[own[name]]).column(0).to_numpy()
+        with opened_parquet(path) as file:
+            if own[name] not in flat_names(file):
+                raise DataError(f"{path}: column {name!r} holds lists, not one value per row.")
+            return _values(file.read(columns=[own[name]]).column(0))
 
     return Reader(path, "column", names, n_rows, 0, (), column, lambda skip: iter(()))
 
@@ -194,9 +197,7 @@ def with_columns(reader: Reader, excluded: set[str]) -> Reader:
     """Return a reader of a table whose features are the numeric columns but some."""
     if reader.part == "array":
         return reader
-    from pyarrow.parquet import ParquetFile
-
-    with ParquetFile(reader.path) as file:
+    with opened_parquet(reader.path) as file:
         kinds = {field.name.strip(): field.type for field in file.schema_arrow}
         own = {field.name.strip(): field.name for field in file.schema_arrow}
     names = tuple(n for n in reader.names if n not in excluded and _is_number(kinds[n]))
@@ -207,7 +208,7 @@ def with_columns(reader: Reader, excluded: set[str]) -> Reader:
     step = chunk_rows(len(names), itemsize)
 
     def chunks(skip: int) -> Iterator[FloatArray]:
-        with ParquetFile(reader.path) as file:
+        with opened_parquet(reader.path) as file:
             batches = file.iter_batches(step, columns=[own[n] for n in names])
             for number, batch in enumerate(_regrouped(batches, step)):
                 if number >= skip:
@@ -257,33 +258,18 @@ def _of_batch(table: Any, names: list[str], itemsize: int) -> FloatArray:
     return result
 
 
+def _values(column: Any) -> Any:
+    from pyarrow import types
+
+    if types.is_dictionary(column.type) and not types.is_primitive(column.type.value_type):
+        return np.array(dictionary_texts(column), dtype=object)
+    return column.to_numpy()
+
+
 def _is_number(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _npy_header(path: Path) -> tuple[Any, Any]:
-    with zipfile.ZipFile(path) as folder, folder.open(f"{FEATURES}.npy") as file:
-        return _read_header(path, file)
-
-
-def _read_header(path: Path, file: Any) -> tuple[Any, Any]:
-    try:
-        version = np.lib.format.read_magic(file)
-        readers = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }
-        shape, by_columns, dtype = readers[version](file)
-    except (ValueError, KeyError) as error:
-        raise DataError(f"{path} is damaged ({error}): save it again.") from error
-    if by_columns:
-        raise DataError(
-            f"{path}: features are stored column by column, so no row can be read alone: save "
-            "numpy.ascontiguousarray(features)."
-        )
-    return shape, dtype
 
 
 def _step(path: Path, shape: tuple[int, ...], dtype: Any) -> int:

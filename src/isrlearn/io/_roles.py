@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from isrlearn._text import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Schema
 from isrlearn.io._values import MOST_LISTED, Texts, looks_like_split, named, nearest
@@ -159,11 +160,11 @@ def _require(source: Source, name: str, there: Sequence[str], role: str) -> None
         return
     if name in source.names:
         raise DataError(
-            f"{source.path}: {source.part} {name!r} is named as {role} and is dropped: do one of "
-            "the two."
+            f"{source.path}: {source.part} {brief(name)} is named as {role} and is dropped: do one "
+            "of the two."
         )
     raise DataError(
-        f"{source.path} has no {source.part} {name!r} (named as {role}): "
+        f"{source.path} has no {source.part} {brief(name)} (named as {role}): "
         f"{nearest(name, there, source.part)}"
     )
 
@@ -183,6 +184,6 @@ def _refuse_two_roles(source: Source, roles: Roles) -> None:
         pairs += [(name, "environment") for name in roles.environment]
         both = " and ".join(role for name, role in pairs if name == twice)
         raise DataError(
-            f"{source.path}: {source.part} {twice!r} is named as {both}: name another for one of "
-            "them."
+            f"{source.path}: {source.part} {brief(twice)} is named as {both}: name another for one "
+            "of them."
         )

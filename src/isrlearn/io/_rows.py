@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, IntArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import UNKNOWN, Archive
@@ -58,8 +59,8 @@ def read_rows(source: Source, roles: Roles, *, predicting: bool) -> Rows:
     training = kept if split is None else kept & (split == TRAIN)
     if not predicting and not training.any():
         raise DataError(
-            f"{source.path}: {source.part} {roles.split!r} has no row with a label to train on "
-            "(train, or 0): mark some rows so."
+            f"{source.path}: {source.part} {brief(roles.split)} has no row with a label to train "
+            "on (train, or 0): mark some rows so."
         )
     return Rows(
         labels=_as_labels(codes, kept),
@@ -72,6 +73,8 @@ def read_rows(source: Source, roles: Roles, *, predicting: bool) -> Rows:
 
 
 def _column(source: Source, name: str) -> Texts:
+    if isinstance(source, Table):
+        source.refuse_formulas(name)
     texts = source.texts(name)
     if len(texts) != source.n_rows:
         raise DataError(
@@ -84,14 +87,14 @@ def _column(source: Source, name: str) -> Texts:
 def _split(source: Source, roles: Roles) -> IntArray | None:
     if roles.split is None:
         return None
-    who = f"{source.path}: {source.part} {roles.split!r}"
+    who = f"{source.path}: {source.part} {brief(roles.split)}"
     return split_codes(_column(source, roles.split), who, source.place)
 
 
 def _labels(source: Source, roles: Roles) -> Sequence[Code | None] | None:
     if roles.label is None:
         return None
-    who = f"{source.path}: label {source.part} {roles.label!r}"
+    who = f"{source.path}: label {source.part} {brief(roles.label)}"
     way_out = "classes are needed, so bin it or name another"
     return codes_of(_column(source, roles.label), who, way_out)
 
@@ -109,7 +112,7 @@ def _environment(source: Source, name: str) -> Sequence[Code | None]:
     texts = _column(source, name)
     if isinstance(source, Archive):
         texts = [None if text == UNKNOWN else text for text in texts]
-    who = f"{source.path}: environment {source.part} {name!r}"
+    who = f"{source.path}: environment {source.part} {brief(name)}"
     return codes_of(texts, who, "groups of rows are needed, so bin it or name another")
 
 
@@ -143,7 +146,7 @@ def _notes(
 ) -> list[str]:
     notes = []
     if roles.split is not None and isinstance(source, Table):
-        notes.append(f"the rows are split by the column {roles.split!r}.")
+        notes.append(f"the rows are split by the column {brief(roles.split)}.")
     if environments is not None:
         unknown = sum(environment is None for environment in environments[kept])
         if unknown:

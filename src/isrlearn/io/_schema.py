@@ -1,9 +1,11 @@
 """How the columns of a file become features, kept with a model as plain JSON."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from isrlearn._text import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._values import named
 
@@ -105,9 +107,9 @@ class Schema:
         Schema
         """
         fields = _fields(written)
-        _require(fields["protocol"] == PROTOCOL, f"protocol {fields['protocol']!r} is unknown")
-        _require(fields["kind"] in KINDS, f"kind {fields['kind']!r} is not table or array")
-        _require(_is_text_or_none(fields["label"]), f"label {fields['label']!r} is no text")
+        _require(fields["protocol"] == PROTOCOL, f"protocol {brief(fields['protocol'])} is unknown")
+        _require(fields["kind"] in KINDS, f"kind {brief(fields['kind'])} is not table or array")
+        _require(_is_text_or_none(fields["label"]), f"label {brief(fields['label'])} is no text")
         _require(isinstance(fields["columns"], list | tuple), "columns is no list")
         columns = tuple(_column_from_json(column) for column in fields["columns"])
         _refuse_repeated(columns)
@@ -121,12 +123,12 @@ def _column_to_json(column: Column) -> dict[str, Any]:
 
 
 def _column_from_json(written: Any) -> Column:
-    _require(isinstance(written, Mapping), f"column {written!r} is no dict")
+    _require(isinstance(written, Mapping), f"column {brief(written)} is no dict")
     name, categories = written.get("name"), written.get("categories")
-    _require(isinstance(name, str), f"a column has the name {name!r}")
+    _require(isinstance(name, str), f"a column has the name {brief(name)}")
     if categories is None:
         return Column(name)
-    return Column(name, _texts(categories, f"categories of {name!r}"))
+    return Column(name, _texts(categories, f"categories of {brief(name)}"))
 
 
 def _fields(written: Any) -> Mapping[str, Any]:
@@ -138,8 +140,8 @@ def _fields(written: Any) -> Mapping[str, Any]:
 
 
 def _refuse_repeated(columns: tuple[Column, ...]) -> None:
-    names = [column.name for column in columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    counts = Counter(column.name for column in columns)
+    twice = sorted(name for name, count in counts.items() if count > 1)
     _require(not twice, f"column(s) {named(twice)} twice")
     _require(bool(columns), "no columns")
 

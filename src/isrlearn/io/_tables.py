@@ -13,9 +13,20 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from isrlearn._limits import refuse_columns, refuse_long_lines, refuse_long_text
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.exceptions import DataError
-from isrlearn.io._values import TRUTH, Texts, is_truth, known_text, number_text
+from isrlearn.io._parquet import flat_names, opened_parquet
+from isrlearn.io._values import (
+    TRUTH,
+    Texts,
+    is_formula,
+    is_truth,
+    known_text,
+    number_text,
+    refuse_formula,
+)
 
 SEPARATORS: Final = (",", ";", "\t")
 ROWS_TO_SNIFF: Final = 20
@@ -135,6 +146,16 @@ class Table:
         """Return a column as text."""
         return self.columns[name].texts
 
+    def refuse_formulas(self, name: str) -> None:
+        """Raise `DataError` if a column that is used, or its name, holds a formula."""
+        refuse_formula(name, f"{self.path}: the name of a column")
+        if isinstance(self.columns[name], NumberCells):
+            return
+        texts = self.texts(name)
+        row = next((i for i, text in enumerate(texts) if is_formula(text)), None)
+        if row is not None:
+            refuse_formula(texts[row], f"{self.path}, {self.place(row)}: column {brief(name)}")
+
     def place(self, row: int) -> str:
         """Return where a row is, in the words of the user."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
@@ -145,8 +166,11 @@ def read_csv(path: Path) -> Table:
     text = _decoded(path)
     separator = _separator(text)
     records = _records(path, text, separator)
-    _, header = next(records)
+    _, header = next(records, (0, []))
+    if not header:  # quotation marks alone
+        raise _empty(path)
     names = [name.strip() for name in header]
+    _refuse_many(path, names)
     refuse_repeated(path, names)
     rows, lines = [], []
     for line, fields in records:
@@ -162,28 +186,37 @@ def read_csv(path: Path) -> Table:
 
 def read_parquet(path: Path) -> Table:
     """Read a parquet file. Needs pyarrow."""
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise DataError(
-            f"{path}: parquet needs the extra 'io': pip install 'isrlearn[io]', or save as csv."
-        ) from error
-    try:
-        with ParquetFile(path) as file:
-            table = file.read()
-        cells = [_arrow_cells(column) for column in table.columns]
-    except (ValueError, OSError, RuntimeError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(
-            f"{path} cannot be read as parquet ({reason}): write the file again."
-        ) from error
-    names = [name.strip() for name in table.column_names]
-    refuse_repeated(path, names)
-    return _without_index(path, dict(zip(names, cells, strict=True)), names, None, table.num_rows)
+    with opened_parquet(path) as file:
+        n_rows, own = file.metadata.num_rows, file.schema_arrow.names
+        names = [name.strip() for name in own]
+        refuse_repeated(path, names)
+        cells = _cells_of(file, n_rows)
+    known = {short: cells[name] for short, name in zip(names, own, strict=True)}
+    return _without_index(path, known, names, None, n_rows)
+
+
+def _cells_of(file: Any, n_rows: int) -> dict[str, Cells]:
+    from pyarrow import nulls
+
+    flat = flat_names(file)
+    table = file.read(columns=flat)
+    if table.num_rows != n_rows and flat:
+        raise ValueError(f"it claims {n_rows} rows and has {table.num_rows}")
+    lists = OtherCells(nulls(n_rows), "neither numbers nor text")
+    found: dict[str, Cells] = dict.fromkeys(file.schema_arrow.names, lists)
+    columns = zip(table.column_names, table.columns, strict=True)
+    return found | {name: _arrow_cells(column) for name, column in columns}
 
 
 def _decoded(path: Path) -> str:
-    data = path.read_bytes()
+    try:
+        refuse_long_text(path)
+        data = path.read_bytes()
+        refuse_long_lines(data)
+    except ValueError as error:
+        raise DataError(
+            f"{path} cannot be read as a table ({error}): save it as parquet or npz."
+        ) from error
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path} is UTF-16 text: save it as UTF-8.")
     if b"\0" in data:
@@ -199,8 +232,12 @@ def _decoded(path: Path) -> str:
             f"{path}, line {line} is not UTF-8 text ({error.reason}): save the file as UTF-8."
         ) from error
     if not text.strip():
-        raise DataError(f"{path} is empty: a csv file begins with a line of column names.")
+        raise _empty(path)
     return text
+
+
+def _empty(path: Path) -> DataError:
+    return DataError(f"{path} is empty: a csv file begins with a line of column names.")
 
 
 def _separator(text: str) -> str:
@@ -245,12 +282,21 @@ def _refuse_ragged(
         )
 
 
+def _refuse_many(path: Path, names: list[str]) -> None:
+    try:
+        refuse_columns(len(names))
+    except ValueError as error:
+        raise DataError(f"{path} cannot be read as a table: {error}.") from error
+
+
 def refuse_repeated(path: Path, names: Iterable[str]) -> None:
     """Raise `DataError` if a name is there twice, unless it is that of an index."""
     seen: set[str] = set()
     for name in names:
         if name in seen and not INDEX.fullmatch(name):
-            raise DataError(f"{path} has the column {name!r} more than once: rename one of them.")
+            raise DataError(
+                f"{path} has the column {brief(name)} more than once: rename one of them."
+            )
         seen.add(name)
 
 
@@ -272,9 +318,9 @@ def _without_index(
 def _arrow_cells(column: Any) -> Cells:
     from pyarrow import types
 
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_dictionary(column.type) and types.is_primitive(kind):
+        column = column.cast(kind)
     if types.is_integer(kind):
         return NumberCells(_floats(column), column.fill_null(0).to_numpy())
     if types.is_floating(kind) or types.is_decimal(kind):
@@ -286,7 +332,22 @@ def _arrow_cells(column: Any) -> Cells:
 
 
 def _texts(column: Any) -> Texts:
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        return dictionary_texts(column)
     return [None if value is None else known_text(str(value)) for value in column.to_pylist()]
+
+
+def dictionary_texts(column: Any) -> Texts:
+    """Return a column of repeated text, each text once in memory; None where one is missing."""
+    texts: list[str | None] = []
+    for chunk in column.chunks:
+        known = [None if t is None else known_text(str(t)) for t in chunk.dictionary.to_pylist()]
+        codes = chunk.indices.fill_null(len(known)).to_pylist()
+        known.append(None)
+        texts += [known[code] for code in codes]
+    return texts
 
 
 def _is_text(kind: Any) -> bool:

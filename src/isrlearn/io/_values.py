@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.exceptions import DataError
 
@@ -51,6 +52,20 @@ def number_text(number: Any) -> str | None:
     if isinstance(number, float) and number.is_integer():
         return str(int(number))
     return str(number)
+
+
+def is_formula(text: str | None) -> bool:
+    """Return whether a cell holds a formula in the place of its value."""
+    return text is not None and len(text) > 1 and text.startswith("=")
+
+
+def refuse_formula(text: str | None, who: str) -> None:
+    """Raise `DataError` if a cell, or the name of a column, is a formula: nothing works it out."""
+    if is_formula(text):
+        raise DataError(
+            f"{who} is the formula {brief(text)}: save values instead of formulas, or put "
+            "another character before '='."
+        )
 
 
 def is_truth(texts: Iterable[str]) -> bool:
@@ -111,7 +126,7 @@ def split_codes(texts: Texts, who: str, place: Callable[[int], str]) -> IntArray
 
 def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return names in quotes, and how many more there are."""
-    return listed([repr(name) for name in names], most)
+    return listed([brief(name) for name in names], most)
 
 
 def listed(items: Sequence[str], most: int = MOST_NAMED) -> str:
@@ -124,7 +139,7 @@ def nearest(name: str, names: Sequence[str], part: str) -> str:
     """Return a sentence that suggests which column or array was meant, and lists all."""
     folded = {candidate.casefold(): candidate for candidate in names}
     close = get_close_matches(name.casefold(), folded, n=1)
-    meant = f"did you mean {folded[close[0]]!r}? " if close else "name one that is there. "
+    meant = f"did you mean {brief(folded[close[0]])}? " if close else "name one that is there. "
     return f"{meant}The {part}s are {named(names, MOST_LISTED)}."
 
 

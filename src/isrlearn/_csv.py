@@ -1,0 +1,69 @@
+"""Tables written as csv: a cell that a spreadsheet would run becomes text."""
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TextIO
+
+_RUN: Final = re.compile(r"[=+\-@\t\r\n＝＋－＠]", re.ASCII)
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:inf|nan)", re.ASCII | re.IGNORECASE
+)
+
+
+def inert(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula.
+
+    Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or the end of a line gets an apostrophe
+    in front, by which a spreadsheet knows text. Numbers, and signs that stand alone, stay as they
+    are.
+
+    Parameters
+    ----------
+    cell : object
+        What is to be written.
+
+    Examples
+    --------
+    >>> inert("=HYPERLINK(A1)"), inert("-x"), inert("-1.5"), inert(-2), inert("+")
+    ("'=HYPERLINK(A1)", "'-x", '-1.5', -2, '+')
+    """
+    text = str(cell)
+    begins = _RUN.match(text) or _RUN.match(text.lstrip())
+    runs = begins and len(text) > 1 and not _NUMBER.fullmatch(text.strip())
+    return f"'{text}" if runs else cell
+
+
+class InertWriter:
+    """A writer of csv whose cells run nothing.
+
+    Parameters
+    ----------
+    file : text file
+        Opened with ``newline=""``.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._writer = csv.writer(file)
+
+    def writerow(self, cells: Iterable[Any]) -> None:
+        """Write a row."""
+        self._writer.writerow(map(inert, cells))
+
+
+def write_records(file: TextIO, names: Sequence[str], records: Iterable[Mapping[str, Any]]) -> None:
+    """Write dicts below a line of names; what a dict does not have is left empty.
+
+    Parameters
+    ----------
+    file : text file
+        Opened with ``newline=""``.
+    names : sequence of str
+        Names of the columns.
+    records : iterable of dicts
+        One for each row.
+    """
+    writer = InertWriter(file)
+    writer.writerow(names)
+    for record in records:
+        writer.writerow(record.get(name, "") for name in names)

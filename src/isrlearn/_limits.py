@@ -1,0 +1,91 @@
+"""What a file may claim: sizes are compared with its bytes before memory is taken for them.
+
+A file is written by anyone. What it says of itself (rows, shapes, sizes after decompression) is
+believed only where its own bytes could hold it; the limits here are the only ones, for all readers.
+"""
+
+from pathlib import Path
+from typing import Final
+
+FREE_BYTES: Final = 2**24
+FREE_ROWS: Final = 2**18
+EXPANSION: Final = 256
+LARGEST_TEXT: Final = 2**31
+LARGEST_JSON: Final = 2**26
+LONGEST_LINE: Final = 2**24
+MOST_COLUMNS: Final = 100_000
+
+
+def refuse_bytes(n_bytes: int, path: Path) -> None:
+    """Raise `ValueError` if arrays are larger than a file of this size is believed to hold.
+
+    Parameters
+    ----------
+    n_bytes : int
+        What the arrays would take in memory: at most 16 MiB and 256 times the file.
+    path : Path
+        The file.
+    """
+    size = path.stat().st_size
+    if n_bytes > FREE_BYTES + EXPANSION * size:
+        raise ValueError(
+            f"its {size} bytes claim to hold {n_bytes} bytes of arrays, which is more than "
+            f"{EXPANSION} times as much; if that is meant, it must be saved without compression"
+        )
+
+
+def refuse_rows(n_rows: int, path: Path) -> None:
+    """Raise `ValueError` for more rows than a file of this size is believed to hold.
+
+    Parameters
+    ----------
+    n_rows : int
+        At most 262 144 rows and one for each byte of the file.
+    path : Path
+        The file.
+    """
+    size = path.stat().st_size
+    if n_rows > FREE_ROWS + size:
+        raise ValueError(f"its {size} bytes claim to hold {n_rows} rows")
+
+
+def refuse_long_text(path: Path, largest: int = LARGEST_TEXT) -> None:
+    """Raise `ValueError` for a file of text that is not read as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    largest : int, default=2**31
+        Bytes.
+    """
+    size = path.stat().st_size
+    if size > largest:
+        raise ValueError(f"its {size} bytes are more than the {largest} that are read as one text")
+
+
+def refuse_long_lines(data: bytes) -> None:
+    """Raise `ValueError` if a line is longer than 16 MiB: its fields would be read at once."""
+    begin = 0
+    while begin + LONGEST_LINE < len(data):
+        window = begin, begin + LONGEST_LINE
+        end = max(data.rfind(b"\n", *window), data.rfind(b"\r", *window))
+        if end < 0:
+            line = data.count(b"\n", 0, begin) + 1
+            raise ValueError(f"line {line} is longer than {LONGEST_LINE} bytes")
+        begin = end + 1
+
+
+def refuse_columns(n_columns: int) -> None:
+    """Raise `ValueError` for more columns than a table may have.
+
+    Parameters
+    ----------
+    n_columns : int
+        At most 100 000.
+    """
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(
+            f"it has {n_columns} columns and a table may have {MOST_COLUMNS}: save the numbers as "
+            "the array 'features' of an npz file"
+        )

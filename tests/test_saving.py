@@ -1,0 +1,414 @@
+"""`isrlearn.save` and `isrlearn.load`: what is read does what was written did."""
+
+import importlib.util
+import json
+import warnings
+
+import numpy as np
+import pytest
+from conftest import draw_rows
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import isrlearn
+from isrlearn import (
+    ISR,
+    ISRClassifier,
+    ISRCov,
+    ISRMean,
+    ISRRegressor,
+    LogisticHead,
+    Subspace,
+    baselines,
+)
+from isrlearn.exceptions import ModelFileError
+from isrlearn.io import Column, LinearModel, Schema, _skops
+
+pytest.importorskip("safetensors")
+pytest.importorskip("skops", exc_type=ImportError)
+
+STEPS = {"learning_rate": 0.1, "n_steps": 50}
+TRANSFORMERS = [ISRMean(1), ISRCov(1, pairs="distinct"), ISR(1), ISR(random_state=0)]
+CLASSIFIERS = [
+    ISRClassifier(ISRMean(1)),
+    ISRClassifier(ISR(random_state=0), RidgeClassifier(), group_weight="balanced"),
+    LogisticHead(),
+    baselines.ANDMask(0.5, **STEPS),
+    baselines.AdamERM(**STEPS),
+    baselines.CORAL(),
+    baselines.DFR(n_refits=2),
+    baselines.ERM("whitened"),
+    baselines.GroupDRO(),
+    baselines.GroupSubsampling(),
+    baselines.IGA(1.0, **STEPS),
+    baselines.INLP(n_iterations=2),
+    baselines.IRMv1(0.5, **STEPS),
+    baselines.LEACE(),
+    baselines.LastLayerIRM(),
+    baselines.LastLayerVREx(),
+    baselines.LinearProbe(weight="group"),
+    baselines.Oracle(),
+    baselines.VREx(1.0, **STEPS),
+]
+
+
+def seed_of(random):
+    return int(random.integers(2**32))
+
+
+def draw(random, **options):
+    """Rows whose classes and environments are told by strings."""
+    X, y, e = draw_rows(seed_of(random), **options)
+    return X, np.array(["gull", "tern", "auk"])[y], np.array(["lab", "sea", "bay"])[e]
+
+
+def fit(estimator, X, y, e):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that were stopped early
+        if isinstance(estimator, LogisticHead):
+            return clone(estimator).fit(X, y)
+        return clone(estimator).fit(X, y, environments=e)
+
+
+def through(fitted, path, **options):
+    """Return what a file gives back."""
+    isrlearn.save(fitted, path)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    return isrlearn.load(path, **options)
+
+
+# --- whole estimators
+
+
+def test_every_public_estimator_is_here():
+    public = [getattr(isrlearn, name) for name in isrlearn.__all__ if name != "demo"]
+    public += [getattr(baselines, name) for name in baselines.__all__]
+    kinds = {k for k in public if isinstance(k, type) and issubclass(k, BaseEstimator)}
+    assert kinds <= {type(e) for e in [*TRANSFORMERS, *CLASSIFIERS, ISRRegressor()]}
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
+def test_classifiers_come_back_to_the_bit(estimator, tmp_path, random):
+    X, y, e = draw(random)
+    fitted = fit(estimator, X, y, e)
+    again = through(fitted, tmp_path / "m.skops")
+    assert type(again) is type(fitted) and str(again) == str(fitted)
+    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert again.classes_.tolist() == fitted.classes_.tolist()
+
+
+@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=str)
+def test_transformers_come_back_with_their_diagnosis(estimator, tmp_path, random):
+    X, y, e = draw(random, n_classes=3)
+    fitted = fit(estimator, X, y, e)
+    again = through(fitted, tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+    assert str(again.diagnose()) == str(fitted.diagnose())
+    assert again.environments_.tolist() == fitted.environments_.tolist()
+    for name, value in fitted.moments_.to_arrays().items():
+        np.testing.assert_array_equal(again.moments_.to_arrays()[name], value)
+
+
+def test_a_regressor_comes_back(tmp_path, random):
+    X, _, e = draw(random)
+    y = X @ random.normal(size=5) + random.normal(size=len(X))
+    fitted = ISRRegressor(ISR(1)).fit(X, y, environments=e)
+    again = through(fitted, tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_pipelines_and_what_a_search_found_come_back(tmp_path, random):
+    X, y, e = draw(random)
+    pipe = make_pipeline(StandardScaler(), PCA(4), ISRMean(1), LogisticRegression())
+    pipe.fit(X, y, isrmean__environments=e)
+    again = through(pipe, tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.predict_proba(X), pipe.predict_proba(X))
+    search = GridSearchCV(LogisticHead(), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
+    again = through(search.best_estimator_, tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.coef_, search.best_estimator_.coef_)
+
+
+def test_saving_leaves_the_estimator_as_it_was(tmp_path, random):
+    X, y, e = draw(random)
+    fitted = ISRCov(1).fit(X, y, environments=e)
+    before = {key: id(value) for key, value in vars(fitted).items()}
+    isrlearn.save(fitted, tmp_path / "m.skops")
+    assert {key: id(value) for key, value in vars(fitted).items()} == before
+
+
+# --- in the midst of a stream
+
+
+@pytest.mark.parametrize("estimator", [ISRMean(1), ISRCov(1), ISR(1)], ids=str)
+def test_a_stream_goes_on_after_it_was_saved(estimator, tmp_path, random):
+    X, y, e = draw(random)
+    order = random.permutation(len(X))
+    X, y, e = X[order], y[order], e[order]
+    half = len(X) // 2
+    straight, saved = clone(estimator), clone(estimator)
+    for rows in (slice(0, half), slice(half, None)):
+        straight.partial_fit(X[rows], y[rows], environments=e[rows])
+        saved.partial_fit(X[rows], y[rows], environments=e[rows])
+        saved = through(saved, tmp_path / "m.skops")
+    np.testing.assert_array_equal(saved.transform(X), straight.transform(X))
+
+
+def test_a_stream_that_gives_no_subspace_yet_says_so(tmp_path, random):
+    X, y, _ = draw(random)
+    isr = ISRMean(1).partial_fit(X, y, environments=["lab"] * len(X))
+    with pytest.raises(ValueError, match="rows so far do not give a subspace"):
+        isrlearn.save(isr, tmp_path / "m.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("estimator", [ISRCov(1), ISR(random_state=0)], ids=str)
+def test_scatters_above_the_limit_are_left_out(estimator, tmp_path, random, monkeypatch):
+    X, y, e = draw(random)
+    fitted = clone(estimator).fit(X, y, environments=e)
+    isrlearn.save(fitted, tmp_path / "whole.skops")
+    monkeypatch.setattr(_skops, "LARGEST_SCATTERS", fitted.moments_.scatters.nbytes - 1)
+    isrlearn.save(fitted, tmp_path / "light.skops")
+    whole, light = (isrlearn.load(tmp_path / f"{n}.skops") for n in ("whole", "light"))
+    assert light.moments_.scatters is None and fitted.moments_.scatters is not None
+    np.testing.assert_array_equal(light.transform(X), fitted.transform(X))
+    assert light.diagnose().n_spurious == fitted.diagnose().n_spurious
+    assert whole.partial_fit(X, y, environments=e).transform(X).shape == X.shape
+    with pytest.raises(ValueError, match="leaves out scatters that are large: fit it again"):
+        light.partial_fit(X, y, environments=e)
+    np.testing.assert_array_equal(light.transform(X), fitted.transform(X))  # as it was
+
+
+# --- types
+
+
+class Halved(TransformerMixin, BaseEstimator):
+    """A step that no list of trusted types has."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X / 2
+
+
+def test_an_unknown_type_is_refused_by_name_until_it_is_trusted(tmp_path, random):
+    X, y, _ = draw(random)
+    pipe = make_pipeline(Halved(), LogisticRegression()).fit(X, y)
+    path = tmp_path / "m.skops"
+    isrlearn.save(pipe, path)
+    name = f"{__name__}.Halved"
+    with pytest.raises(ModelFileError, match=rf"not trusted: {name}\. If you know"):
+        isrlearn.load(path)
+    again = isrlearn.load(path, trusted=[name])
+    np.testing.assert_array_equal(again.predict(X), pipe.predict(X))
+
+
+def test_every_trusted_type_is_there():
+    for name in isrlearn.io.TRUSTED:
+        module, _, kind = name.rpartition(".")
+        assert isinstance(getattr(importlib.import_module(module), kind), type)
+
+
+# --- weights
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_linear_model_does_what_the_pipeline_did(n_classes, tmp_path, random):
+    X, y, e = draw(random, n_classes=n_classes)
+    pipe = make_pipeline(StandardScaler(), PCA(4), ISRClassifier(ISRMean(1)))
+    pipe.fit(X, y, isrclassifier__environments=e)
+    again = through(pipe, tmp_path / "m.safetensors")
+    assert isinstance(again, LinearModel)
+    np.testing.assert_array_equal(again.predict(X), pipe.predict(X))
+    np.testing.assert_allclose(again.decision_function(X), pipe.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(again.predict_proba(X), pipe.predict_proba(X), atol=1e-9)
+    of = LinearModel.of(pipe)
+    np.testing.assert_array_equal(of.weight, again.weight)
+    np.testing.assert_array_equal(of.bias, again.bias)
+
+
+def test_names_of_features_are_kept(tmp_path, random):
+    pandas = pytest.importorskip("pandas")
+    X, y, e = draw(random)
+    table = pandas.DataFrame(X, columns=list("abcde"))
+    fitted = ISRClassifier(ISRMean(1)).fit(table, y, environments=e)
+    assert through(fitted, tmp_path / "m.safetensors").schema.feature_names == tuple("abcde")
+
+
+def test_a_subspace_comes_back(tmp_path, random):
+    X, y, e = draw(random)
+    subspace = ISRMean(1, scale=0.5).fit(X, y, environments=e).subspace_
+    again = through(subspace, tmp_path / "m.safetensors")
+    assert isinstance(again, Subspace) and again.scale == 0.5
+    np.testing.assert_array_equal(again.project(X), subspace.project(X))
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path, random):
+    X, y, e = draw(random)
+    fitted = ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+    for ending in ("safetensors", "onnx"):
+        if ending == "onnx" and importlib.util.find_spec("onnx") is None:
+            continue
+        contents = set()
+        for _ in range(8):
+            isrlearn.save(fitted, tmp_path / f"m.{ending}")
+            contents.add((tmp_path / f"m.{ending}").read_bytes())
+        assert len(contents) == 1
+
+
+# --- onnx
+
+
+@pytest.fixture
+def onnx():
+    pytest.importorskip("onnx", exc_type=ImportError)
+    return pytest.importorskip("onnxruntime")
+
+
+def run_graph(onnx, path, X):
+    session = onnx.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"features": X}), strict=True))
+
+
+@pytest.mark.parametrize("labels", ["strings", "integers"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_graph_gives_what_the_classifier_gives(onnx, labels, n_classes, tmp_path, random):
+    X, y, e = draw(random, n_classes=n_classes)
+    if labels == "integers":
+        y = np.unique(y, return_inverse=True)[1] * 7 - 3
+    pipe = make_pipeline(StandardScaler(), PCA(4), ISRClassifier(ISRMean(1)))
+    pipe.fit(X, y, isrclassifier__environments=e)
+    for model in (pipe, LinearModel.of(pipe)):
+        isrlearn.save(model, tmp_path / "m.onnx")
+        found = run_graph(onnx, tmp_path / "m.onnx", X)
+        assert found.keys() == {"label", "scores", "probabilities"}
+        np.testing.assert_array_equal(found["label"], pipe.predict(X))
+        scores = pipe.decision_function(X).reshape(len(X), -1)
+        np.testing.assert_allclose(found["scores"], scores, atol=1e-9)
+        np.testing.assert_allclose(found["probabilities"], pipe.predict_proba(X), atol=1e-9)
+
+
+def test_a_graph_has_no_probabilities_that_the_classifier_has_not(onnx, tmp_path, random):
+    X, y, e = draw(random)
+    ridge = ISRClassifier(ISRMean(1), RidgeClassifier()).fit(X, y, environments=e)
+    isrlearn.save(ridge, tmp_path / "m.onnx")
+    found = run_graph(onnx, tmp_path / "m.onnx", X)
+    assert found.keys() == {"label", "scores"}
+    np.testing.assert_array_equal(found["label"], ridge.predict(X))
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_a_graph_gives_what_the_regressor_gives(onnx, n_targets, tmp_path, random):
+    X, _, e = draw(random)
+    y = X @ random.normal(size=(5, n_targets)) + random.normal(size=(len(X), n_targets))
+    models = [make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)]
+    if n_targets == 1:
+        y = y[:, 0]
+        models = [models[0].fit(X, y), ISRRegressor(ISR(1)).fit(X, y, environments=e)]
+    for model in models:
+        isrlearn.save(model, tmp_path / "m.onnx")
+        (found,) = run_graph(onnx, tmp_path / "m.onnx", X).values()
+        np.testing.assert_allclose(found, model.predict(X), atol=1e-9)
+
+
+def test_missing_values_are_filled_in_a_graph(onnx, tmp_path, random):
+    X = random.normal(size=(50, 3))
+    schema = Schema((Column("a"), Column("b"), Column("c")), "y", ("e",), "table")
+    arrays = random.normal(size=(3, 3)), random.normal(size=3), random.normal(size=3)
+    model = LinearModel(*arrays, np.array(["x", "y", "z"]), schema)
+    isrlearn.save(model, tmp_path / "m.onnx")
+    X[random.uniform(size=X.shape) < 0.3] = np.nan
+    found = run_graph(onnx, tmp_path / "m.onnx", X)
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-12)
+    np.testing.assert_array_equal(found["label"], model.predict(X))
+
+
+def test_a_graph_says_what_its_features_are(onnx, tmp_path, random):
+    pandas = pytest.importorskip("pandas")
+    X, y, e = draw(random)
+    table = pandas.DataFrame(X, columns=list("abcde"))
+    fitted = ISRClassifier(ISRMean(1)).fit(table, y, environments=e)
+    isrlearn.save(fitted, tmp_path / "m.onnx")
+    session = onnx.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    card = json.loads(session.get_modelmeta().custom_metadata_map["isrlearn"])
+    assert card == {"feature_names": list("abcde"), "classes": ["gull", "tern"]}
+
+
+# --- mistakes
+
+
+@pytest.fixture
+def fitted(random):
+    X, y, e = draw(random)
+    return ISRClassifier(ISRMean(1)).fit(X, y, environments=e)
+
+
+@pytest.mark.parametrize("name", ["m.pkl", "m", "m.joblib", "m.SKOPS"])
+def test_another_ending_is_refused(name, fitted, tmp_path):
+    path = tmp_path / name
+    with pytest.raises(ValueError, match=r"saved as \.skops, \.safetensors or \.onnx"):
+        isrlearn.save(fitted, path)
+    with pytest.raises(ValueError, match=r"is saved as \.safetensors\."):
+        isrlearn.save(fitted.subspace_, path)
+    with pytest.raises(ValueError, match=r"saved as \.safetensors or \.onnx"):
+        isrlearn.save(LinearModel.of(fitted), path)
+    path.write_bytes(b"something")
+    with pytest.raises(ModelFileError, match=r"read from \.safetensors and \.skops"):
+        isrlearn.load(path)
+
+
+def test_what_cannot_be_saved_is_named(fitted, tmp_path, random):
+    for value in ({"a": 1}, None, np.eye(3), ISRClassifier):
+        with pytest.raises(TypeError, match="cannot be saved: give a fitted estimator"):
+            isrlearn.save(value, tmp_path / "m.skops")
+    with pytest.raises(ValueError, match="not fitted"):
+        isrlearn.save(ISRClassifier(), tmp_path / "m.safetensors")
+    with pytest.raises(TypeError, match="no classifier"):
+        model = LinearRegression().fit(random.normal(size=(9, 2)), np.arange(9))
+        isrlearn.save(model, tmp_path / "m.safetensors")
+    with pytest.raises((TypeError, ValueError), match="SimpleImputer"):
+        X = random.normal(size=(40, 2))
+        model = make_pipeline(SimpleImputer(), LogisticRegression()).fit(X, X[:, 0] > 0)
+        isrlearn.save(model, tmp_path / "m.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "skops"])
+def test_what_is_no_model_is_named(ending, tmp_path, random):
+    path = tmp_path / f"m.{ending}"
+    with pytest.raises(ModelFileError, match="is not there"):
+        isrlearn.load(path)
+    for content in (b"", b"x", b"PK\x03\x04", random.bytes(500)):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match=f"m.{ending}"):
+            isrlearn.load(path)
+
+
+def test_a_file_that_skops_wrote_alone_is_refused(fitted, tmp_path):
+    from skops.io import dump
+
+    dump(fitted, tmp_path / "m.skops")
+    with pytest.raises(ModelFileError, match="Only files that isrlearn.save wrote"):
+        isrlearn.load(tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "skops", "onnx"])
+def test_a_missing_library_is_named(ending, fitted, tmp_path, monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == ending else real(name, *a)
+    )
+    path = tmp_path / f"m.{ending}"
+    with pytest.raises(ModelFileError, match=rf"{ending} needs the extra 'io': pip install"):
+        isrlearn.save(fitted, path)
+    if ending != "onnx":
+        with pytest.raises(ModelFileError, match="pip install"):
+            isrlearn.load(path)
