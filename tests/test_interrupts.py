@@ -24,7 +24,8 @@ from command_support import (
 )
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-AT_ONCE = ("demo", "compare", "fit", "predict", "diagnose", "repair", "bench plot", "bench export")
+AT_ONCE = ("demo", "compare", "fit", "predict", "export", "diagnose", "repair")
+AT_ONCE += ("report", "bench plot", "bench export")
 """Commands that write at their end: all or nothing."""
 GOING_ON = tuple(c for c in COMMANDS if "{out}" in CALLS[c] and c not in AT_ONCE)
 """Commands that go on where they were stopped."""

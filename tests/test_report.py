@@ -34,6 +34,7 @@ def cue(random, n=600, shift=3.0):
     y, e = random.integers(0, 2, n), random.integers(0, 2, n)
     agree = random.uniform(size=n) < 0.9
     e = np.where(agree, y, e)
+    y[:20], e[:20] = np.arange(20) % 2, np.arange(20) // 2 % 2  # no cell is tiny
     X = random.normal(size=(n, 5))
     X[:, 0] += 1.5 * y
     X[:, 1] += shift * e

@@ -1,5 +1,7 @@
 """Networks from transformers, from packages and of the user's own, and their inputs."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("PIL")
 
 from PIL import Image  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
 
 from isrlearn import ISRMean  # noqa: E402
 from isrlearn.datasets import read_table  # noqa: E402
@@ -142,6 +145,28 @@ def test_what_cannot_be_loaded_names_the_address(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ValueError, match=r"https://huggingface.co/no/such-model"):
         load_backbone("no/such-model", 2)
+
+
+@pytest.mark.parametrize("save", [save_resnet, save_clip, save_bert])
+def test_weights_that_are_a_pickle_are_refused(save, tmp_path):
+    save(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    torch.save(weights, tmp_path / "pytorch_model.bin")
+    load_backbone(str(tmp_path), 2)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match="its weights as safetensors"):
+        load_backbone(str(tmp_path), 2)
+
+
+def test_code_of_a_model_is_not_run(tmp_path):
+    save_resnet(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"model_type": "made-up", "auto_map": {"AutoConfig": "code.Config"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "code.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')")
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load_backbone(str(tmp_path), 2)
+    assert not (tmp_path / "sprung").exists()
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA", "P", "CMYK"])

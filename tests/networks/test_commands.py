@@ -20,11 +20,13 @@ from PIL import Image  # noqa: E402
 from isrlearn import Report  # noqa: E402
 from isrlearn.cli import main  # noqa: E402
 from isrlearn.datasets import read_examples  # noqa: E402
+from isrlearn.exceptions import TrainingError  # noqa: E402
 from isrlearn.io import FeatureFile  # noqa: E402
 from isrlearn.networks import evaluate, load_network, rows_of  # noqa: E402
 from isrlearn.reporting._images import data_address  # noqa: E402
 
 TESTS = Path(__file__).parents[1]
+TRUST = ("--trust", "networks.tiny:backbone")
 PLAN = """
 backbone = "networks.tiny:backbone"
 [training]
@@ -105,7 +107,7 @@ def network(data, plan, tmp_path_factory):
 
 
 def test_train_writes_a_network_that_loads(isrlearn, data, network):
-    loaded, card = load_network(network)
+    loaded, card = load_network(network, trusted=TRUST)
     assert card.classes == ("landbird", "waterbird")
     validation = rows_of(read_examples(data).take("validation"), loaded.inputs)
     summary = json.loads((network / "training.json").read_text())
@@ -127,7 +129,9 @@ def test_train_again_reads_what_is_there(isrlearn, data, plan, network):
 
 
 def test_extract_and_repair(isrlearn, data, network, tmp_path):
-    code, out, _ = isrlearn("extract", network, "--data", data, "--out", tmp_path / "features")
+    code, out, _ = isrlearn(
+        "extract", network, *TRUST, "--data", data, "--out", tmp_path / "features"
+    )
     assert code == 0
     assert "240 rows of 24 features" in out
     rows = FeatureFile.open(tmp_path / "features").read()
@@ -135,7 +139,7 @@ def test_extract_and_repair(isrlearn, data, network, tmp_path):
     np.testing.assert_array_equal(rows.split, examples.split)
     np.testing.assert_array_equal(rows.labels, examples.labels)
     repaired = tmp_path / "repaired"
-    arguments = ("repair", network, "--data", data, "--out", repaired, "--n-spurious", 1)
+    arguments = ("repair", network, *TRUST, "--data", data, "--out", repaired, "--n-spurious", 1)
     code, out, _ = isrlearn(*arguments)
     assert code == 0
     assert "waterbird" in out
@@ -149,7 +153,7 @@ def test_extract_and_repair(isrlearn, data, network, tmp_path):
     image = examples.take("test").image(shown.row)
     assert shown.image == data_address(image)
     assert shown.label == examples.classes[examples.take("test").labels[shown.row]]
-    loaded = load_network(repaired)[0]
+    loaded = load_network(repaired, trusted=TRUST)[0]
     test = rows_of(examples.take("test"), loaded.inputs)
     assert evaluate(loaded.model, test).worst == pytest.approx(report["worst_group"][1])
     code, _, err = isrlearn(*arguments)
@@ -322,7 +326,8 @@ def test_killed_extraction_gives_the_same_features(data, network, tmp_path):
             "    time.sleep(0.02)\n"
             "_features.FeatureWriter._write_shard = slow\n"
             "from isrlearn.cli import main\n"
-            f"sys.argv = ['isrlearn', 'extract', {str(network)!r}, '--data', {str(data)!r}, "
+            f"sys.argv = ['isrlearn', 'extract', {str(network)!r}, *{TRUST!r}, "
+            f"'--data', {str(data)!r}, "
             f"'--out', {str(out)!r}, '--batch-size', '8']\n"
             "main()\n"
         )
@@ -353,6 +358,19 @@ def test_killed_extraction_gives_the_same_features(data, network, tmp_path):
         np.testing.assert_array_equal(array, other.arrays()[name])
 
 
+def test_code_that_a_file_names_is_not_imported(isrlearn, data, network, tmp_path):
+    """A network of somebody else's may name any module; it is imported only on demand."""
+    for words in (["extract"], ["repair", "--n-spurious", 1]):
+        command, *more = words
+        out = tmp_path / command
+        code, _, err = isrlearn(command, network, "--data", data, "--out", out, *more)
+        assert code == 2
+        assert "names code to be imported, 'networks.tiny:backbone'" in err
+        assert not out.exists()
+    with pytest.raises(TrainingError, match="names code"):
+        load_network(network, trusted=["networks.tiny:network"])
+
+
 def write_table(path, data, names):
     """The images of a folder as a csv of the user's own, with other names of the classes."""
     examples = read_examples(data)
@@ -376,17 +394,17 @@ def test_classes_go_by_name_not_by_number(isrlearn, data, network, tmp_path):
     """Sorted by name, a csv numbers its classes in its own order; the network keeps its own."""
     own = write_table(data / "own.csv", data, ("landbird", "waterbird"))
     code, _, err = isrlearn(
-        "repair", network, "--data", own, "--out", tmp_path / "a", "--n-spurious", 1
+        "repair", network, *TRUST, "--data", own, "--out", tmp_path / "a", "--n-spurious", 1
     )
     assert code == 0, err
     code, _, _ = isrlearn(
-        "repair", network, "--data", data, "--out", tmp_path / "b", "--n-spurious", 1
+        "repair", network, *TRUST, "--data", data, "--out", tmp_path / "b", "--n-spurious", 1
     )
     assert code == 0
     one, other = (json.loads((tmp_path / n / "result.json").read_text()) for n in "ab")
     assert one["groups"] == other["groups"]
     odd = write_table(data / "odd.csv", data, ("landbird", "cat"))
-    code, _, err = isrlearn("repair", network, "--data", odd, "--out", tmp_path / "c")
+    code, _, err = isrlearn("repair", network, *TRUST, "--data", odd, "--out", tmp_path / "c")
     assert code == 2
     assert "'cat' of the data is none of the network's" in err
 

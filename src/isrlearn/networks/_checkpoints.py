@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -12,8 +13,12 @@ from safetensors.torch import save_file
 from torch import nn
 
 from isrlearn._files import write_whole
+from isrlearn._json import parse_json
+from isrlearn._seal import MARK, UNSEALED, is_whole, seal
 from isrlearn.exceptions import TrainingError
 
+SEALED: Final = re.compile(MARK + "|[0-9a-f]{24}")
+"""What is left of a seal that is damaged itself: its mark, or many of its digits."""
 Tensors = dict[str, torch.Tensor]
 
 
@@ -31,8 +36,17 @@ def save_tensors(path: Path, tensors: Mapping[str, torch.Tensor], notes: Mapping
     """
     # Cloned: safetensors refuses tensors that share memory, such as tied weights.
     own = {name: t.detach().to("cpu").contiguous().clone() for name, t in tensors.items()}
-    text = {"isrlearn": json.dumps(notes, sort_keys=True)}
-    write_whole(path, lambda unfinished: save_file(own, unfinished, metadata=text))
+    # One text only: safetensors writes several in an order of chance.
+    texts = {"isrlearn": json.dumps({**notes, "seal": UNSEALED}, sort_keys=True)}
+
+    def write(place: Path) -> None:
+        try:
+            save_file(own, place, metadata=texts)
+        except SafetensorError as error:  # of a full disk, too
+            raise OSError(None, str(error)) from error
+        seal(place)
+
+    write_whole(path, write)
 
 
 def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
@@ -50,11 +64,17 @@ def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
     """
     try:
         with safe_open(path, framework="pt") as file:
-            notes = json.loads((file.metadata() or {}).get("isrlearn", "{}"))
+            texts = file.metadata() or {}
+            notes = parse_json(texts.get("isrlearn", "{}"))
+            if not isinstance(notes, dict):
+                raise ValueError("its notes are no object of json")
+            sealed = notes.pop("seal", None) or SEALED.search(str(texts))
+            if sealed and not is_whole(path):  # weights of others have no seal
+                raise ValueError("its content is not what was sealed")
             return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
     except FileNotFoundError as error:
         raise TrainingError(f"{path} is not there.") from error
-    except (SafetensorError, json.JSONDecodeError, OSError) as error:
+    except (SafetensorError, ValueError, OSError) as error:
         raise TrainingError(f"{path} is damaged ({error}): remove it to begin anew.") from error
 
 

@@ -1,6 +1,6 @@
 """Collect what goes into the last layer of a network."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -34,6 +34,7 @@ def collect_features(
     out: str | Path | None = None,
     made_of: Mapping[str, Any] | None = None,
     split: Any = None,
+    names: tuple[Sequence[str], Sequence[str]] = ((), ()),
     progress: Progress = None,
 ) -> Features:
     """Return what goes into the last linear layer, with labels and environments.
@@ -58,6 +59,8 @@ def collect_features(
     split : array-like of shape (n,), default=None
         Split of each row in the order of the loader (0 train, 1 validation, 2 test), to be kept
         with the features.
+    names : (sequence of str, sequence of str), default=((), ())
+        Names of the classes and of the environments by their numbers, to be kept in the file.
     progress : bool or callable, default=None
         True shows a bar (needs rich); a callable gets the number of rows of each batch.
 
@@ -74,7 +77,7 @@ def collect_features(
     >>> collect_features(network, [batch]).features.shape
     (5, 3)
     """
-    return collect(model, loader, layer, out, made_of, split, progress)[1]
+    return collect(model, loader, layer, out, made_of, split, progress, names=names)[1]
 
 
 def collect(
@@ -86,6 +89,7 @@ def collect(
     split: Any = None,
     progress: Progress = None,
     *,
+    names: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ends_in: bool = False,
 ) -> tuple[str, Features]:
     """Return the name of the last layer, and what `collect_features` returns.
@@ -109,7 +113,8 @@ def collect(
                     list(_with_split(split, _chunks(model, rows, name, module, advance)))
                 )
             known = {"layer": name, "network": network_digest(model), **(made_of or {})}
-            with FeatureWriter(out, known) as writer:
+            classes, environments = names
+            with FeatureWriter(out, known, classes=classes, environments=environments) as writer:
                 rows = iter(()) if writer.whole else rows
                 begin = writer.n_written
                 chunks = _chunks(model, rows, name, module, advance, begin)

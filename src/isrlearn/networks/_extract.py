@@ -70,5 +70,6 @@ def extract_features(
         out=out,
         made_of={"data": rows.digest(), "batch_size": batch_size},
         split=examples.split,
+        names=(examples.classes, examples.environment_names),
         progress=advance,
     )

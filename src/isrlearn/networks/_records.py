@@ -63,6 +63,16 @@ class Training:
 
 def training_of(settings: TrainingSettings, epochs: list[dict[str, Any]]) -> Training:
     """Return a finished run by the records of its epochs."""
-    done = [Epoch(**epoch) for epoch in epochs]
+    done = epochs_of(epochs)
     best = max(done, key=lambda e: e.worst_group)
     return Training(settings, best.epoch, done)
+
+
+def epochs_of(records: list[dict[str, Any]]) -> list[Epoch]:
+    """Return epochs by their records; `ValueError` or `TypeError` for what are none."""
+    done = [Epoch(**record) for record in records]
+    for epoch in done:
+        numbers = (epoch.epoch, epoch.loss, epoch.average, epoch.worst_group)
+        if any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
+            raise ValueError("an epoch has a field that is no number")
+    return done

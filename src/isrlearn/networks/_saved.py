@@ -1,18 +1,19 @@
 """A trained network on disk: weights as safetensors, and a card that says what they belong to."""
 
-import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from isrlearn._files import write_whole
+from isrlearn._seal import read_sealed, write_sealed
 from isrlearn.exceptions import TrainingError
-from isrlearn.networks._backbones import Backbone, load_backbone
+from isrlearn.networks._backbones import Backbone, is_own_code, load_backbone
 from isrlearn.networks._checkpoints import load_tensors
 from isrlearn.networks._training import WEIGHTS
 
 CARD: Final = "network.json"
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
+"""2: sealed. 1 is read as well."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,21 @@ class NetworkCard:
                 f"{folder} holds another network (see {CARD}): name another folder, or remove this "
                 "one."
             )
-        text = json.dumps({"protocol": PROTOCOL, **asdict(self)}, indent=1)
-        write_whole(folder / CARD, lambda path: path.write_text(text, encoding="utf-8"))
+        write_sealed(folder / CARD, {"protocol": PROTOCOL, **asdict(self)})
 
 
-def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
+def load_network(
+    folder: str | Path, *, trusted: Sequence[str] = ()
+) -> tuple[Backbone, NetworkCard]:
     r"""Return a network that `isrlearn train` or `isrlearn repair` wrote.
 
     Parameters
     ----------
     folder : path
         Holds ``network.json`` and ``model.safetensors``.
+    trusted : sequence of str, default=()
+        Functions that the card may name as its backbone, such as ``my_module:factory``. Importing
+        them runs their code, so none is imported because a file says so.
 
     Returns
     -------
@@ -89,7 +94,7 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
     ...     _ = Path("saved_networks.py").write_text(code)
     ...     card.save(Path("run"))
     ...     save_file(card.build().model.state_dict(), "run/model.safetensors")
-    ...     backbone, found = load_network("run")
+    ...     backbone, found = load_network("run", trusted=["saved_networks:small"])
     >>> found == card, backbone.model.out_features
     (True, 2)
     """
@@ -97,6 +102,11 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
     card = read_card(folder)
     if not (folder / WEIGHTS).exists():
         raise TrainingError(f"{folder} has no {WEIGHTS}: its training has not come to an epoch.")
+    if is_own_code(card.backbone) and card.backbone not in trusted:
+        raise TrainingError(
+            f"{folder} names code to be imported, {card.backbone!r:.100}: if you trust it, load it "
+            f"with trusted=[{card.backbone!r:.100}], or --trust in a command."
+        )
     backbone = card.build()
     weights = load_tensors(folder / WEIGHTS)[0]
     try:
@@ -112,16 +122,32 @@ def load_network(folder: str | Path) -> tuple[Backbone, NetworkCard]:
 def read_card(folder: Path) -> NetworkCard:
     """Read the card of a network."""
     try:
-        fields = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        protocol = fields.pop("protocol")
-        known: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()
-        }
-        card = NetworkCard(**known)
-    except FileNotFoundError as error:
+        fields = read_sealed(folder / CARD)
+        _check_protocol(folder, fields.pop("protocol"), fields.pop("seal", None))
+        return _card(fields)
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise TrainingError(f"{folder} has no {CARD}: it is not a network of isrlearn.") from error
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise TrainingError(f"{folder / CARD} is damaged ({error!r}).") from error
-    if protocol != PROTOCOL:
-        raise TrainingError(f"{folder} has protocol {protocol!r}; this version reads {PROTOCOL}.")
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+        raise TrainingError(f"{folder / CARD} is damaged ({error!r:.200}).") from error
+
+
+def _check_protocol(folder: Path, protocol: Any, sealed: Any) -> None:
+    if protocol not in (1, PROTOCOL):
+        raise TrainingError(
+            f"{folder} has protocol {protocol!r:.40}; this version reads 1 and {PROTOCOL}: install "
+            "a newer isrlearn, or train it again."
+        )
+    if protocol == PROTOCOL and sealed is None:
+        raise TrainingError(f"{folder / CARD} is damaged: it has no seal.")
+
+
+def _card(fields: dict[str, Any]) -> NetworkCard:
+    names = {key: fields.pop(key) for key in ("classes", "environments")}
+    for key, values in names.items():
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError(f"{key} is no list of names")
+    fields |= {key: tuple(values) for key, values in names.items()}
+    card = NetworkCard(**fields)
+    if not isinstance(card.backbone, str) or not isinstance(card.inputs, dict):
+        raise ValueError("backbone is no name, or inputs are no object")
     return card

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from isrlearn._files import write_whole
+from isrlearn._files import only_user, sweep
+from isrlearn._seal import read_sealed, write_sealed
 from isrlearn._typing import IntArray
 from isrlearn.exceptions import TrainingError
 from isrlearn.networks._calling import (
@@ -29,6 +30,7 @@ from isrlearn.networks._calling import (
     unpack,
 )
 from isrlearn.networks._checkpoints import (
+    Tensors,
     load_tensors,
     model_tensors,
     network_digest,
@@ -45,7 +47,7 @@ from isrlearn.networks._objectives import (
     losses_of,
     refuse_labels,
 )
-from isrlearn.networks._records import Epoch, Training, training_of
+from isrlearn.networks._records import Epoch, Training, epochs_of, training_of
 from isrlearn.networks._rows import NetworkRows, epoch_batches
 from isrlearn.networks._settings import TrainingSettings
 
@@ -166,9 +168,16 @@ class _Run:
 
     def to_the_end(self) -> Training:
         self.out.mkdir(parents=True, exist_ok=True)
-        finished = self._resume()
-        if finished is not None:
-            return finished
+        with only_user(self.out) as ours:
+            if not ours:
+                raise TrainingError(
+                    f"{self.out} is being written by another process: wait for it, or name another "
+                    "folder."
+                )
+            sweep(self.out)
+            return self._resume() or self._from_here()
+
+    def _from_here(self) -> Training:
         with _reproducible(), stops_between_steps(self._save) as stopping:
             while not self._over:
                 self._epoch(stopping)
@@ -288,19 +297,30 @@ class _Run:
             notes = _read_summary(summary)
             self._refuse_another(notes["run"])
             self._load_best()
+            (self.out / CHECKPOINT).unlink(missing_ok=True)  # stopped between the two
             return training_of(self.settings, notes["epochs"])
         if not (self.out / CHECKPOINT).exists():
             return None
         tensors, notes = load_tensors(self.out / CHECKPOINT)
-        self._refuse_another(notes["run"])
+        try:
+            self._refuse_another(dict(notes["run"]))
+            self._go_on_from(tensors, notes["state"])
+        except TrainingError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise TrainingError(
+                f"{self.out / CHECKPOINT} is damaged ({str(error).splitlines()[:1]}): remove it to "
+                "begin anew."
+            ) from error
+        return None
+
+    def _go_on_from(self, tensors: Tensors, state: dict[str, Any]) -> None:
         self.model.load_state_dict(without_prefix(tensors, "model."))
         restore_optimizer(self.optimizer, tensors)
         if self.weights is not None:
             self.weights.values = tensors["group_weights"].to(self.device)
-        state = notes["state"]
-        epochs = [Epoch(**epoch) for epoch in state["epochs"]]
-        self.state = _State(state["step"], state["loss"], epochs)
-        return None
+        epochs = epochs_of(state["epochs"])
+        self.state = _State(int(state["step"]), float(state["loss"]), epochs)
 
     def _refuse_another(self, found: dict[str, Any]) -> None:
         own = json.loads(json.dumps(self._identity()))
@@ -317,8 +337,7 @@ class _Run:
     def _finish(self) -> Training:
         self._load_best()
         epochs = [asdict(epoch) for epoch in self.state.epochs]
-        text = json.dumps({"run": self._identity(), "epochs": epochs}, indent=1)
-        write_whole(self.out / SUMMARY, lambda path: path.write_text(text, encoding="utf-8"))
+        write_sealed(self.out / SUMMARY, {"run": self._identity(), "epochs": epochs})
         (self.out / CHECKPOINT).unlink(missing_ok=True)
         return training_of(self.settings, epochs)
 
@@ -338,14 +357,17 @@ def _groups(rows: NetworkRows, settings: TrainingSettings) -> tuple[IntArray, In
 
 def _read_summary(path: Path) -> dict[str, Any]:
     try:
-        notes: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return {"run": notes["run"], "epochs": notes["epochs"]}
-    except (ValueError, KeyError, TypeError) as error:
+        notes = read_sealed(path)
+        run = dict(notes["run"])
+        if not epochs_of(notes["epochs"]) or not isinstance(run.get("settings"), dict):
+            raise ValueError("it has no epochs, or no settings")
+        return {"run": run, "epochs": notes["epochs"]}
+    except (ValueError, OSError, KeyError, TypeError) as error:
         raise TrainingError(f"{path} is damaged ({error!r}): remove it to begin anew.") from error
 
 
 def _differences(found: dict[str, Any], own: dict[str, Any]) -> list[str]:
-    settings = found.get("settings", {}), own["settings"]
+    settings = dict(found.get("settings", {})), own["settings"]
     different = [
         f"{name} {settings[0].get(name)!r} there, {value!r} here"
         for name, value in settings[1].items()

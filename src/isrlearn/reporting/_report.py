@@ -1,12 +1,12 @@
 """The report: a frozen result that shows, saves and reads itself."""
 
-import json
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Final, Self
 
 from isrlearn._files import write_whole
+from isrlearn._seal import read_sealed
 from isrlearn._text import visible
 from isrlearn.reporting._codec import from_plain, to_plain
 from isrlearn.reporting._content import (
@@ -24,7 +24,6 @@ from isrlearn.reporting._page import render
 
 PROTOCOL: Final = 1
 KEY: Final = "report"
-LARGEST: Final = 2**26  # bytes of a file that is read
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +147,8 @@ class Report:
         protocol = plain.get("protocol") if isinstance(plain, dict) else None
         if protocol != PROTOCOL:
             raise ValueError(
-                f"protocol {protocol!r:.40} is not {PROTOCOL}: not a report of this version."
+                f"protocol {protocol!r:.40} is not {PROTOCOL}: not a report of this version. If a "
+                "newer isrlearn made it, install that one."
             )
         found: Self = from_plain(cls, plain)
         return found
@@ -166,15 +166,13 @@ class Report:
         path = path / "result.json" if path.is_dir() else path
         if not path.is_file():
             raise ValueError(f"{path} is no file: name a result.json, or its folder.")
-        if path.stat().st_size > LARGEST:
-            raise ValueError(
-                f"{path} is larger than {LARGEST >> 20} MiB: not a result of isrlearn."
-            )
         try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} is not json: name a result.json of isrlearn.") from error
-        if not isinstance(plain, dict) or KEY not in plain:
+            plain = read_sealed(path)
+        except (ValueError, OSError) as error:
+            raise ValueError(
+                f"{path} cannot be read ({_first_line(error)}): name a result.json of isrlearn."
+            ) from error
+        if KEY not in plain:
             raise ValueError(f"{path} holds no report: name a result.json that isrlearn wrote.")
         try:
             return cls.from_dict(plain[KEY])
@@ -186,3 +184,7 @@ class Report:
             f'<iframe title="{escape(visible(self.title))}" srcdoc="{escape(self.html)}" '
             'style="width:100%;height:40rem;border:1px solid #888"></iframe>'
         )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

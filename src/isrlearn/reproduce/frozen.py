@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from zipfile import BadZipFile
 
 import numpy as np
 
 from isrlearn import __version__
 from isrlearn._labels import encode_labels
+from isrlearn._npz import read_arrays
 from isrlearn._typing import IntArray
 from isrlearn._validation import encode_environments
 from isrlearn.exceptions import FeatureFileError
@@ -52,9 +52,8 @@ def read_frozen(path: str | Path) -> Features:
             "folder that isrlearn extract wrote."
         )
     try:
-        with np.load(archives[0], allow_pickle=False) as arrays:
-            columns = {name: arrays[name] for name in COLUMNS}
-    except (KeyError, ValueError, OSError, BadZipFile) as error:
+        columns = read_arrays(archives[0], COLUMNS)
+    except (ValueError, OSError) as error:
         raise FeatureFileError(
             f"{archives[0]} must hold the arrays features, labels, environments and split: {error}."
         ) from error
@@ -64,18 +63,25 @@ def read_frozen(path: str | Path) -> Features:
 def _checked(path: Path, columns: dict[str, Any]) -> Features:
     """Return features with classes numbered from 0; refuse what cannot be split and scored."""
     features, labels, environments, split = (columns[name] for name in COLUMNS)
-    if features.ndim != 2 or {len(features)} != {len(labels), len(environments), len(split)}:
+    lengths = {column.shape for column in (labels, environments, split)}
+    if features.ndim != 2 or lengths != {features.shape[:1]}:
         raise FeatureFileError(
             f"{path}: features must have two dimensions, and labels, environments and split one "
-            f"value for each of its {len(features)} rows."
+            f"value for each of its rows; the shape of features is {features.shape}."
         )
+    largest = np.finfo(np.float32).max
+    if features.dtype.kind not in "biuf" or not np.all(np.abs(features) <= largest):
+        raise FeatureFileError(f"{path}: features must be finite numbers that float32 can hold.")
     if sorted(np.unique(split).tolist()) != [0, 1, 2]:
         raise FeatureFileError(
             f"{path}: split must hold 0 (train), 1 (validation) and 2 (test); it holds "
             f"{np.unique(split).tolist()}."
         )
-    classes, label_codes = encode_labels(labels, "labels")
-    _, environment_codes = encode_environments(environments, len(labels))
+    try:
+        classes, label_codes = encode_labels(labels, "labels")
+        _, environment_codes = encode_environments(environments, len(labels))
+    except (ValueError, TypeError) as error:
+        raise FeatureFileError(f"{path}: {error}") from error
     if environments.dtype.kind in "iu":
         environment_codes = np.where(environments == -1, -1, environment_codes)
     if len(np.unique(label_codes[split == 0])) < len(classes) or np.any(label_codes < 0):

@@ -16,7 +16,7 @@ from isrlearn._group_weights import balanced_weights
 from isrlearn._numbers import check_number
 from isrlearn._transformers import ISR, ISRCov, ISRMean
 from isrlearn._validation import check_rows
-from isrlearn.exceptions import TinyCellWarning
+from isrlearn.exceptions import PrecisionWarning, TinyCellWarning
 from isrlearn.io import Features
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.networks._repair import Weights, predictions, two_outputs
@@ -165,7 +165,9 @@ class Reduced:
         if environments is None:
             environments = self.rows.known_environments()
         with warnings.catch_warnings():
+            # What few labels are bound to give: tiny cells, and directions without noise.
             warnings.simplefilter("ignore", TinyCellWarning)
+            warnings.simplefilter("ignore", PrecisionWarning)
             return isr.fit(self.Z, self.rows.labels, environments=environments)
 
     def head(self, isr: ISRTransformer, C: float, kind: str, environments: Any = None) -> Weights:

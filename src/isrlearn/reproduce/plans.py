@@ -170,7 +170,7 @@ def _contents(config: str | Path) -> tuple[str, dict[str, Any]]:
         )
     try:
         return path.name.removesuffix(".toml"), tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not TOML: {error}.") from error
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from isrlearn._files import write_whole
+from isrlearn._seal import read_sealed, write_sealed
 
 
 def kept(
@@ -28,13 +28,12 @@ def kept(
     """
     wanted = json.loads(json.dumps(identity))
     try:
-        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        result = read_sealed(path)
         if result["identity"] == wanted:
             return result
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         pass
-    text = json.dumps({"identity": identity, **make()}, indent=1)
+    done: dict[str, Any] = json.loads(json.dumps({"identity": identity, **make()}))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
-    done: dict[str, Any] = json.loads(text)
+    write_sealed(path, done)
     return done

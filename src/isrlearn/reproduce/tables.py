@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._csv import write_records
+
 METHODS: Final = ("original", "probe", "refit", "isr-mean", "isr-cov", "isr")
 TITLES: Final = {
     "original": "original",
@@ -174,12 +176,10 @@ def csv_rows(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_csv(path: Any, rows: list[dict[str, Any]]) -> None:
-    """Write rows as csv."""
+    """Write rows as csv that no spreadsheet runs."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(rows)
+        write_records(file, names, rows)
 
 
 def _line(title: str, cells: Sequence[Cell | None]) -> str:
