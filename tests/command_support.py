@@ -12,16 +12,18 @@ from isrlearn.cli import app, main
 TESTS = Path(__file__).parent
 COLUMNS = "--label label --environment environment"
 BENCH = "--methods oracle isr-mean --n-environments 2 3 --seeds 1 --jobs 1 --store {out}/s.sqlite"
+TRUST = "--trust networks.tiny:backbone"
 CALLS = {
     "demo": "--out {out}",
     "compare": f"{{rows}} {COLUMNS} --methods erm isr --seeds 1 --jobs 1 --out {{out}}",
     "fit": f"{{rows}} {COLUMNS} --out {{out}}/m.safetensors --html",
     "predict": "{model} {rows} --out {out}/p.csv",
+    "export": "{model} --out {out}/m.onnx",
     "diagnose": f"{{rows}} {COLUMNS} --html {{out}}/d.html",
     "report": "{result} --out {out}/r.html",
     "train": "--data {images} --config {plan} --out {out}",
-    "extract": "{network} --data {images} --out {out}",
-    "repair": "{network} --data {images} --n-spurious 1 --out {out}",
+    "extract": f"{{network}} --data {{images}} {TRUST} --out {{out}}",
+    "repair": f"{{network}} --data {{images}} {TRUST} --n-spurious 1 --out {{out}}",
     "bench run": f"--examples 3 {BENCH}",
     "bench status": "--store {store}",
     "bench table": "--store {store}",
@@ -61,6 +63,8 @@ def skip_without_torch(command):
         pytest.skip("needs torch")
     if "parquet" in CALLS[command]:
         pytest.importorskip("pyarrow", exc_type=ImportError)
+    if command == "export":
+        pytest.importorskip("onnx", exc_type=ImportError)
 
 
 def arguments(command, files, **other):

@@ -37,9 +37,12 @@ def test_help_does_not_import_scikit_learn():
     assert "cyclopts" in loaded
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_is_there_or_says_what_it_needs():
     for name in isrlearn.__all__:
-        assert getattr(isrlearn, name) is not None
+        try:
+            assert getattr(isrlearn, name) is not None
+        except ImportError as error:
+            assert "pip install 'isrlearn[" in str(error)
     assert dir(isrlearn) == sorted(isrlearn.__all__)
 
 

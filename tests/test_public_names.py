@@ -25,7 +25,8 @@ NEEDS = {
 def public(module):
     """Name and object of each public class or function of a module."""
     home = import_module(module)
-    objects = ((name, getattr(home, name)) for name in home.__all__)
+    names = (name for name in home.__all__ if f"{module}.{name}" not in MODULES)
+    objects = ((name, getattr(home, name)) for name in names)
     return [(n, o) for n, o in objects if inspect.isclass(o) or inspect.isroutine(o)]
 
 

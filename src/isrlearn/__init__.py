@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from isrlearn._select import Selection, select
     from isrlearn._transformers import ISR, ISRCov, ISRMean
     from isrlearn.diagnosis import Diagnosis
+    from isrlearn.io import load, save
     from isrlearn.leaderboard import Comparison, compare
     from isrlearn.moments import CellMoments
     from isrlearn.reporting import Report, report
@@ -61,8 +62,10 @@ _HOMES = {
     "Subspace": "isrlearn.subspace",
     "compare": "isrlearn.leaderboard",
     "fold": "isrlearn._folding",
+    "load": "isrlearn.io",
     "repair_head": "isrlearn._folding",
     "report": "isrlearn.reporting",
+    "save": "isrlearn.io",
     "select": "isrlearn._select",
     "baselines": "isrlearn.baselines",
     "benchmark": "isrlearn.benchmark",
@@ -122,6 +125,7 @@ __all__ = [
     "fold",
     "io",
     "leaderboard",
+    "load",
     "metrics",
     "moments",
     "networks",
@@ -130,6 +134,7 @@ __all__ = [
     "report",
     "reporting",
     "reproduce",
+    "save",
     "select",
     "subspace",
 ]

@@ -1,6 +1,13 @@
 """``python -m isrlearn`` is the command ``isrlearn``."""
 
-from isrlearn.cli import main
+import sys
 
-if __name__ == "__main__":  # a worker process that is started afresh imports this module, too
-    main()
+try:
+    from isrlearn.cli import main
+
+    if __name__ == "__main__":  # a worker that is started afresh imports this module, too
+        main()
+except KeyboardInterrupt:  # between the two: each of them tells by itself
+    sys.stderr.write("isrlearn: interrupted; nothing was written.\n")
+    exec("")  # see main
+    sys.exit(130)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._chunks import ChunkedRows, as_chunks
 from isrlearn._diagnose import Fit, diagnose
+from isrlearn._numbers import check_removal, seeded
 from isrlearn._parts import PartMoments
 from isrlearn._passes import AddMoments
 from isrlearn._rank import check_n_spurious, check_search
@@ -26,7 +27,7 @@ from isrlearn._search import (
     row_part_nulls,
 )
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import Rows, check_features, check_rows, check_scale
+from isrlearn._validation import Rows, check_features, check_rows
 from isrlearn._warnings import warn_user
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.exceptions import SingleEnvironmentWarning
@@ -215,10 +216,10 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             self.moments_ = self._parts.update_checked(rows).total()
             return
         self._parts = None
-        if first:
-            self.moments_ = CellMoments.from_checked(rows, second_order=self._second_order)
-        else:
-            self.moments_.update_checked(rows)
+        known = None if first else self.moments_
+        both = self._second_order or (known is not None and known.scatters is not None)
+        added = CellMoments.from_checked(rows, second_order=both)
+        self.moments_ = added if known is None else known.absorb(added)
 
     def transform(self, X: Any) -> FloatArray:
         """Remove the spurious subspace.
@@ -345,13 +346,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """Raise an error if a parameter has a value that it cannot have."""
         check_n_spurious(self.n_spurious)
         check_search(self.alpha, self.rank_test, self.n_permutations)
-        if not isinstance(self.reduced, bool | np.bool_):
-            raise ValueError(f"reduced={self.reduced!r} must be True or False.")
-        if check_scale(self.scale) != 0 and self.reduced:
-            raise ValueError(
-                f"reduced=True drops the spurious directions, so scale={self.scale!r} has no "
-                "meaning: use scale=0, or reduced=False to shrink them."
-            )
+        check_removal(self.scale, self.reduced)
 
     @property
     def _automatic(self) -> bool:
@@ -395,6 +390,6 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "n_spurious='auto' was set after rows had been added: the test needs parts of all "
                 "cells. Set it before the first partial_fit, or add more rows."
             )
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seeded(self.random_state).randint(2**31 - 1)
         random = np.random.default_rng(seed)
         return recover(moments, Search(nulls, self.alpha, self.n_permutations, random))

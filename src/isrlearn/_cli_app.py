@@ -9,6 +9,7 @@ from isrlearn._cli_bench_show import bench
 from isrlearn._cli_compare import compare
 from isrlearn._cli_data import diagnose, predict
 from isrlearn._cli_demo import demo
+from isrlearn._cli_export import export
 from isrlearn._cli_fit import fit
 from isrlearn._cli_networks import extract, repair, train
 from isrlearn._cli_report import report
@@ -30,7 +31,7 @@ stopped by Ctrl-C, with nothing half-written left.
 """
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "Start": (demo,),
-    "Your data": (compare, fit, predict, diagnose, report),
+    "Your data": (compare, fit, predict, export, diagnose, report),
     "Networks": (train, extract, repair),
     "The paper": (bench, reproduce),
 }

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from isrlearn._cli_data import AS_FOUND, Columns
 from isrlearn._cli_options import Data, Force, Jobs, Rule, Seeds, Several
-from isrlearn._cli_pages import made_here, result_text
+from isrlearn._cli_pages import made_here, write_result
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Result,
@@ -111,7 +111,7 @@ def _write(result: Any, files: list[Path], title: str, made: Any) -> None:
     page = report(result, title=title, made=made)
     with written_together(*files) as (table, figures, shown):
         result.to_csv(table)
-        figures.write_text(result_text(page, result.to_dict()), encoding="utf-8")
+        write_result(figures, page, result.to_dict())
         shown.write_text(page.html, encoding="utf-8")
 
 

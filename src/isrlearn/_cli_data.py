@@ -1,6 +1,5 @@
 """``isrlearn predict`` and ``diagnose``, and what commands on a file of rows share."""
 
-import csv
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from isrlearn._cli_support import (
     tell,
     written_together,
 )
+from isrlearn._csv import InertWriter
 
 ROWS_AT_ONCE = 50_000
 
@@ -128,7 +128,7 @@ def _write_predictions(fitted: Any, rows: Any, place: Path) -> int:
         place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
         watching() as watch,
     ):
-        writer = csv.writer(file)
+        writer = InertWriter(file)
         names = (f"probability {c}" for c in fitted.classes.tolist())
         writer.writerow(["row", "prediction", *names])
         for begin in range(0, n_rows, ROWS_AT_ONCE):

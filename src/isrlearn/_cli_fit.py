@@ -1,9 +1,10 @@
 """``isrlearn fit``: one model from a file, in memory, in chunks, or on a cluster."""
 
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +27,10 @@ from isrlearn._cli_support import (
     tell,
     written_together,
 )
+from isrlearn._files import only_user
 
 SLOWEST_SHOWN = 1e4  # rows per second
+LOOKS, BLOCK = 1024, 4096  # blocks and their bytes by which a file is known again
 LARGE = 2**30  # bytes of a file that is read in chunks if nothing else is said
 
 
@@ -129,7 +132,7 @@ def _fit_in_chunks(
 
     begun = out.with_name(f".{out.name}.passes")
     try:
-        with mistakes_of_the_user(), _rows_watched() as watch:
+        with mistakes_of_the_user(), _alone(begun, out), _rows_watched() as watch:
             file = columns.open(data)
             tell(file.notes)
             with _parts(data, columns, file, distributed, scheduler, watch) as open_part:
@@ -150,19 +153,62 @@ def _fit_in_chunks(
     return done
 
 
+@contextmanager
+def _alone(folder: Path, out: Path) -> Iterator[None]:
+    """Hold the folder of the sums: whoever ends first removes it."""
+    folder.mkdir(exist_ok=True)
+    with ExitStack() as held:
+        ours = False
+        with suppress(FileNotFoundError):  # the other one ends just now
+            ours = held.enter_context(only_user(folder))
+        if not ours:
+            raise UserError(
+                f"--out {out} is being fitted by another process: wait for it, or name another."
+            )
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # it holds sums, or is gone
+                folder.rmdir()
+
+
 def _resumed(open_part: Any, data: Path, folder: Path) -> Any:
     """Return the same parts, with sums that are kept."""
     from isrlearn._resume import digest
     from isrlearn.io import Resumed
 
-    about = data.stat()
-    name = f"{data.resolve()} {about.st_size} {about.st_mtime_ns}"
+    name = f"{data.resolve()} {_identity(data)}"
 
     def open_and_keep(part: int, prepare: Any) -> Any:
         inside = getattr(prepare, "preparation", prepare)
         return Resumed(open_part(part, prepare), folder, f"{name} {part} {digest(inside)}")
 
     return open_and_keep
+
+
+def _identity(data: Path) -> str:
+    """Return a hash of sizes, times and some of the content of a file, or of those in a folder.
+
+    Times alone are not enough: clocks jump, and copies may keep the time of what they replace.
+    """
+    files = sorted(data.iterdir()) if data.is_dir() else [data]
+    found = hashlib.sha256()
+    for path in files:
+        about = path.stat()
+        found.update(f"{path.name} {about.st_size} {about.st_mtime_ns};".encode())
+        if path.is_file():
+            _feed_some(found, path, about.st_size, max(1, LOOKS // len(files)))
+    return found.hexdigest()
+
+
+def _feed_some(found: Any, path: Path, size: int, looks: int) -> None:
+    """Feed blocks that are spread over a file, its first and its last among them."""
+    with path.open("rb") as file:
+        for look in range(looks):
+            file.seek(max(0, size - BLOCK) * look // max(1, looks - 1))
+            found.update(file.read(BLOCK))
+            if size <= BLOCK:
+                return
 
 
 @contextmanager

@@ -13,11 +13,12 @@ from isrlearn._cli_options import (
     Epochs,
     Flag,
     Force,
+    Names,
     PlanName,
     Seed,
     Whole,
 )
-from isrlearn._cli_pages import made_here, result_text
+from isrlearn._cli_pages import made_here, write_result
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
     Result,
@@ -178,6 +179,7 @@ def extract(
     out: Path,
     backbone: BackboneName = None,
     batch_size: BatchSize = None,
+    trust: Names = None,
 ) -> Result:
     """Write what goes into the last layer of a network, for all rows; stopped, it goes on.
 
@@ -194,6 +196,9 @@ def extract(
     out
         Folder for the features; it is created, and a run that stopped goes on there. One of other
         features is refused, so that nothing is overwritten.
+    trust
+        A function of your own that the network may be built by, my_module:factory: it is imported
+        only if it is named here.
     """
     if (model is None) == (backbone is None):
         raise UserError("name either the folder of a network or a --backbone.")
@@ -205,7 +210,7 @@ def extract(
     with going_on(out):
         examples = source.examples()
         if model is not None:
-            network, card = load_network(model)
+            network, card = load_network(model, trusted=trust or ())
             examples = examples.numbered_as(card.classes)
         else:
             network = load_backbone(str(backbone), len(examples.classes))
@@ -231,6 +236,7 @@ def repair(
     head: Literal["refit", "fold"] = "refit",
     balanced: Annotated[bool, Flag] = False,
     seed: Seed = 0,
+    trust: Names = None,
     force: Force = False,
 ) -> Result:
     """Repair the last layer of a trained network, and say what it did to each group.
@@ -255,6 +261,9 @@ def repair(
         refit: fit a logistic head on the rest; fold: keep the old head without these directions.
     balanced
         Let all (class, environment) groups count the same in a new head.
+    trust
+        A function of your own that the network may be built by, my_module:factory: it is imported
+        only if it is named here.
     """
     files = [may_write(out / name, force) for name in REPAIRED]
     must_exist(source.data)
@@ -264,7 +273,7 @@ def repair(
 
     with all_or_nothing():
         examples = source.examples()
-        network, card = networks.load_network(model)
+        network, card = networks.load_network(model, trusted=trust or ())
         examples = examples.numbered_as(card.classes)
         network.model.to(source.chosen_device())
         parts = [networks.rows_of(examples.take(s), network.inputs) for s in ("train", "test")]
@@ -308,7 +317,7 @@ def _write_repaired(files: list[Path], card: Any, done: Any, repaired: Path, pag
     with written_together(*files) as (card_file, weights, figures, html):
         card.save(card_file.parent)
         save_tensors(weights, model_tensors(done.model), {"repaired": str(repaired)})
-        figures.write_text(result_text(page, done.report.to_dict()), encoding="utf-8")
+        write_result(figures, page, done.report.to_dict())
         html.write_text(page.html, encoding="utf-8")
 
 

@@ -1,6 +1,5 @@
 """Pages that commands write, and how they were made."""
 
-import json
 import shlex
 import sys
 import time
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from isrlearn._cli_support import UserError, may_write, plain, written_together
+from isrlearn._seal import write_sealed
 
 Html = Annotated[
     list[Path] | None,
@@ -47,9 +47,9 @@ def write_report(page: Any, figures: Mapping[str, Any], *, report: Path, result:
     """Write a report's page, and the figures with what makes the page again."""
     with written_together(report, result) as (html, values):
         html.write_text(page.html, encoding="utf-8")
-        values.write_text(result_text(page, figures), encoding="utf-8")
+        write_result(values, page, figures)
 
 
-def result_text(page: Any, figures: Mapping[str, Any]) -> str:
-    """Return a result.json: figures, and under "report" what the page shows."""
-    return json.dumps(plain({**figures, "report": page.to_dict()}), indent=1, allow_nan=False)
+def write_result(place: Path, page: Any, figures: Mapping[str, Any]) -> None:
+    """Write a sealed result.json: figures, and under "report" what the page shows."""
+    write_sealed(place, plain({**figures, "report": page.to_dict()}))

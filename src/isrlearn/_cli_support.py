@@ -5,14 +5,12 @@ import inspect
 import json
 import math
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +18,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from isrlearn._files import blaming, put_in_place, staging
 from isrlearn._text import visible
 
 USAGE_ERROR = 2
@@ -203,16 +202,26 @@ def may_write(path: Path, force: bool, *suffixes: str, option: str = "--out") ->
         raise UserError(f"{option} {path} is a folder: name a file.")
     if path.exists() and not force:
         raise UserError(f"{path} exists: name another with {option}, or add --force.")
-    may_fill(path.parent, option=option)
+    folder = _existing(may_fill(path.parent, option=option))
+    if not os.access(folder, os.W_OK | os.X_OK):  # better now than after hours of work
+        raise UserError(
+            f"{option} {path} cannot be written: {folder} is read-only for you. All is as it was: "
+            "look at the rights of the folder, or name another place."
+        )
     return path
 
 
 def may_fill(folder: Path, *, option: str = "--out") -> Path:
     """Return `folder` unless the way to it runs through a file."""
-    existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    existing = _existing(folder)
     if not existing.is_dir():
         raise UserError(f"{option} {folder}: {existing} is a file; name a folder.")
     return folder
+
+
+def _existing(folder: Path) -> Path:
+    """Return a folder, or the first above it that is there."""
+    return next(p for p in (folder, *folder.absolute().parents) if p.exists())
 
 
 def _either(suffixes: Sequence[str]) -> str:
@@ -255,21 +264,20 @@ def written_together(*paths: Path, option: str = "--out") -> Iterator[list[Path]
         Where the user named them.
     """
     folders = list(dict.fromkeys(path.parent for path in paths))
-    stages: dict[Path, Path] = {}
     with folder_in_use(*folders, option=option):
+        held = ExitStack()
         try:
-            with uninterrupted(heeding=True):  # no folder is made that nobody knows of
-                for folder in folders:
-                    stages[folder] = Path(tempfile.mkdtemp(".part", ".isrlearn-", folder))
-            places = [stages[path.parent] / path.name for path in paths]
-            yield places
-            with uninterrupted():
-                for place, path in zip(places, paths, strict=True):
-                    place.replace(path)
+            with blaming(*paths):
+                with uninterrupted(heeding=True):  # no folder is made that nobody knows of
+                    stages = {folder: held.enter_context(staging(folder)) for folder in folders}
+                places = [stages[path.parent] / path.name for path in paths]
+                yield places
+                with uninterrupted():
+                    for place, path in zip(places, paths, strict=True):
+                        put_in_place(place, path)
         finally:
             with uninterrupted():
-                for stage in stages.values():
-                    shutil.rmtree(stage, ignore_errors=True)
+                held.close()
 
 
 @contextmanager

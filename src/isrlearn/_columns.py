@@ -7,38 +7,47 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils import check_array
 
+from isrlearn._arrays import some
 from isrlearn._typing import FLOATS, BoolArray
 
-MOST_NAMED: Final = 5
 WAYS: Final = {"NaN": "fill the gaps first (sklearn.impute)", "infinity": "replace these values"}
 
 
 @contextmanager
-def naming_columns(X: Any) -> Iterator[None]:
-    """Name the columns for which scikit-learn refuses X.
+def naming_columns(X: Any, name: str = "X") -> Iterator[None]:
+    """Name the array, and the columns, for which scikit-learn refuses X.
 
     Parameters
     ----------
     X : object
         Features as they were given.
+    name : str, default="X"
+        What the message calls them.
     """
     try:
-        yield
+        # scikit-learn adds up X to find what is not finite: large values may overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except OverflowError:
+        raise ValueError(
+            f"{name} holds a whole number that is too large for a float: scale it first."
+        ) from None
+    except TypeError as error:
+        if "argument must be" not in str(error):
+            raise
+        raise TypeError(f"{name} holds what is no number: {error}. Give numbers only.") from None
     except ValueError as error:
-        message = _text_in_columns(X, error) or _not_finite_in_columns(X, error)
+        message = _not_finite_in_columns(X, error) or _other_width(error)
         if message:
             raise ValueError(message) from None
         raise
 
 
-def _text_in_columns(X: Any, error: ValueError) -> str:
-    if "convert string" not in str(error) or not hasattr(X, "columns"):
-        return ""
-    named = [name for name in X.columns if any(isinstance(v, str | bytes) for v in X[name])]
-    return (
-        f"X has text in column(s) {named}: drop or encode them. Environments are not a feature; "
-        "pass them as environments=."
-    )
+def _other_width(error: ValueError) -> str:
+    """Say what to do about another number of columns than in ``fit``."""
+    text = str(error)
+    way_out = "give the columns that it was fitted on, in the same order"
+    return f"{text.rstrip('.')}: {way_out}." if "features as input" in text else ""
 
 
 def _not_finite_in_columns(X: Any, error: ValueError) -> str:
@@ -65,10 +74,9 @@ def not_finite_message(X: Any, what: str, bad: BoolArray, n_rows: int) -> str:
         In how many rows.
     """
     columns = np.flatnonzero(bad)
-    named = [getattr(X, "columns", range(len(bad)))[j] for j in columns[:MOST_NAMED]]
-    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+    named = some([getattr(X, "columns", range(len(bad)))[j] for j in columns])
     return (
-        f"X contains {what} in column(s) {named}{more}, in {n_rows} of {length_of(X)} rows: drop "
+        f"X contains {what} in column(s) {named}, in {n_rows} of {length_of(X)} rows: drop "
         f"these rows, or {WAYS[what]}."
     )
 

@@ -4,11 +4,12 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, IntArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn._warnings import warn_user
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
-from isrlearn.moments import CellMoments
+from isrlearn.moments import SMALLEST, CellMoments
 
 TINY_CELL_ROWS: Final = 5
 _NAMED: Final = 5  # cells named in a message before it says "and more"
@@ -41,6 +42,7 @@ def comparable(
     """
     if len(moments.environments) < 2:
         raise ValueError(_too_few_environments(moments))
+    _refuse_underflow(moments)
     classes = class_positions(moments, condition_on)
     usable = np.isin(moments.class_index, classes)
     if needs_spread:
@@ -94,8 +96,9 @@ def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
     strangers = [label for label in wanted if label not in known]
     if strangers or not wanted:
         raise ValueError(
-            f"condition_on={condition_on!r} names {strangers or 'no class'}, but the classes are "
-            f"{known}: name one of these or several, or None for all."
+            f"condition_on={brief(condition_on)} names "
+            f"{brief(strangers) if strangers else 'no class'}, but the classes are {brief(known)}: "
+            "name one of these or several, or None for all."
         )
     return np.unique([known.index(label) for label in wanted])
 
@@ -103,15 +106,24 @@ def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
 def _too_few_environments(moments: CellMoments) -> str:
     return (
         f"environments has {len(moments.environments)} distinct value(s) "
-        f"({moments.environments.tolist()}), but differences between environments need at least 2. "
-        "Give a label that varies, or leave environments out to remove nothing."
+        f"({brief(moments.environments.tolist())}), but differences between environments need at "
+        "least 2. Give a label that varies, or leave environments out to remove nothing."
     )
+
+
+def _refuse_underflow(moments: CellMoments) -> None:
+    largest = moments.largest.max(initial=0.0)
+    if 0 < largest < SMALLEST:
+        raise ValueError(
+            f"X is so small (values up to {largest:.3g}, at least {SMALLEST:g} are needed) that "
+            "squares of it vanish: scale the features first, for example with StandardScaler."
+        )
 
 
 def _no_class_to_compare(moments: CellMoments, classes: IntArray, usable: BoolArray) -> str:
     where, flat = _names(moments, usable), _names(moments, _flat(moments, classes, usable))
     labels = moments.classes[classes].tolist()
-    what = f"no class out of {labels}" if len(moments.classes) > 1 else "nothing"
+    what = f"no class out of {brief(labels)}" if len(moments.classes) > 1 else "nothing"
     if flat:
         why, way_out = (
             f"single or identical rows in {_some(flat)}",
@@ -164,8 +176,8 @@ def _names(moments: CellMoments, cells: BoolArray) -> list[str]:
 def _name(moments: CellMoments, c: np.intp, e: np.intp) -> str:
     label, environment = moments.classes[c].item(), moments.environments[e].item()
     if len(moments.classes) == 1:  # a continuous target
-        return f"environment {environment!r}"
-    return f"class {label!r} in environment {environment!r}"
+        return f"environment {brief(environment)}"
+    return f"class {brief(label)} in environment {brief(environment)}"
 
 
 def _some(items: list[str]) -> str:

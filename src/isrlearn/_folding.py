@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer
+from isrlearn._text import brief
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array
 
@@ -113,7 +114,7 @@ def repair_head(
     """
     if isr is not None and not isinstance(isr, ISRTransformer):
         raise TypeError(
-            f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov()."
+            f"isr={brief(isr)} is not an ISR transformer: give ISR(), ISRMean() or ISRCov()."
         )
     finder = default_isr(np.shape(X)[-1]) if isr is None else clone(isr)
     finder.fit(X, y, environments=environments, sample_weight=sample_weight)
@@ -152,13 +153,13 @@ def _fold_step(name: str, step: Any, weight: Float64Array, bias: Float64Array) -
     if hasattr(step, "steps"):
         return _fold_steps(step.steps, (weight, bias))
     if getattr(step, "clip", False):
-        raise TypeError(f"step {name!r} clips, which is not linear: use clip=False to fold.")
+        raise TypeError(f"step {brief(name)} clips, which is not linear: use clip=False to fold.")
     for types, folder in _folders():
         if isinstance(step, types):
             return folder(step, weight, bias)
     raise TypeError(
-        f"step {name!r} ({type(step).__name__}) is not known to be linear, so the pipeline cannot "
-        "be folded. Known are the ISR transformers, scalers, PCA, TruncatedSVD and feature "
+        f"step {brief(name)} ({type(step).__name__}) is not known to be linear, so the pipeline "
+        "cannot be folded. Known are the ISR transformers, scalers, PCA, TruncatedSVD and feature "
         "selectors; apply other steps before the pipeline."
     )
 

@@ -12,6 +12,7 @@ from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._predictor_base import fit_head, takes_environments
 from isrlearn._predictors import ISRClassifier
+from isrlearn._text import brief
 from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._last_layer import LastLayerRival
@@ -46,14 +47,18 @@ def settings_of(grid: Any) -> list[dict[str, Any]]:
 
 def _settings_of_one(grid: Any) -> list[dict[str, Any]]:
     if not isinstance(grid, Mapping):
-        raise TypeError(f"grid has {grid!r}: give a dict of lists, or a list of such dicts.")
+        raise TypeError(f"grid has {brief(grid)}: give a dict of lists, or a list of such dicts.")
     values = {}
     for name, given in grid.items():
         if isinstance(given, str) or not np.iterable(given):
-            raise ValueError(f"grid[{name!r}]={given!r} must be a list that is not empty.")
+            raise ValueError(
+                f"grid[{brief(name)}]={brief(given)} must be a list that is not empty."
+            )
         values[name] = list(given)
         if not values[name]:
-            raise ValueError(f"grid[{name!r}]={given!r} must be a list that is not empty.")
+            raise ValueError(
+                f"grid[{brief(name)}]={brief(given)} must be a list that is not empty."
+            )
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from isrlearn._arrays import refuse_kind
 from isrlearn._html import figure, table
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array, IntArray, LabelArray
 from isrlearn._validation import check_weights, encode_environments, refuse_continuous
 
@@ -84,7 +86,8 @@ class GroupScores:
         -------
         float
         """
-        y_train = np.asarray(y_train)
+        y_train = as_labels(y_train, "y_train")
+        environments_train = as_labels(environments_train, "environments_train", len(y_train))
         training = group_scores(y_train, y_train, environments=environments_train)
         weights = np.zeros(self.sizes.shape)
         for (c, e), size in np.ndenumerate(training.sizes):
@@ -111,9 +114,9 @@ class GroupScores:
         e = np.flatnonzero(self.environments == environment)
         if len(c) == 0 or len(e) == 0 or self.sizes[c[0], e[0]] == 0:
             raise ValueError(
-                f"the training group (class {label!r}, environment {environment!r}) has no scored "
-                "rows, so the average weighted by training groups is not defined. Score rows of "
-                "every training group, or use the plain average."
+                f"the training group (class {brief(label)}, environment {brief(environment)}) has "
+                "no scored rows, so the average weighted by training groups is not defined. Score "
+                "rows of every training group, or use the plain average."
             )
         return int(c[0]), int(e[0])
 
@@ -182,7 +185,23 @@ def right_or_not(y_true: Any, y_pred: Any) -> Float64Array:
         raise ValueError(
             f"y_true has shape {true.shape} and y_pred {predicted.shape}: give one label per row."
         )
+    refuse_kind(true, "y_true")
+    if len(true) == 0:
+        raise ValueError("y_true has no rows: nothing to score.")
+    if predicted.dtype.kind == "f":
+        _refuse_other_than_labels(true, predicted)
     return (true == predicted).astype(np.float64)
+
+
+def _refuse_other_than_labels(true: LabelArray, predicted: Float64Array) -> None:
+    if np.isnan(predicted).any():
+        raise ValueError("y_pred has missing labels (NaN): give a prediction for every row.")
+    fractions = predicted[predicted != np.round(predicted)]
+    if len(fractions) and true.dtype.kind != "f":
+        raise ValueError(
+            f"y_pred holds {fractions[0]:g}, which is no label: give predicted labels, not "
+            "probabilities or decision values."
+        )
 
 
 def _table(cells: IntArray, weights: Float64Array, shape: tuple[int, int]) -> Float64Array:

@@ -8,11 +8,12 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from isrlearn._arrays import refuse_sparse
 from isrlearn._blocks import largest_values
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
 from isrlearn._logistic import fit_in_coordinates, weighted_covariance
 from isrlearn._typing import FLOATS, FloatArray
-from isrlearn._validation import check_weights, refuse_sparse
+from isrlearn._validation import check_weights
 
 
 class LogisticHead(LogisticRegression):
@@ -78,7 +79,13 @@ class LogisticHead(LogisticRegression):
         weights = check_weights(sample_weight, len(X))
         mean = np.average(X, axis=0, weights=weights).astype(np.float64)
         rounding = np.finfo(X.dtype).eps * largest_values(X)
-        frame = frame_of(weighted_covariance(X, mean, weights), rounding, float(len(X)), 1)
+        covariance = weighted_covariance(X, mean, weights)
+        if not np.isfinite(covariance).all():
+            raise ValueError(
+                f"X is so large (up to {largest_values(X).max():.3g}) that squares of it overflow: "
+                "scale the features first, for example with StandardScaler."
+            )
+        frame = frame_of(covariance, rounding, float(len(X)), 1)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
         fit_in_coordinates(self, X, y, centre, frame.forward, weights)
         self.coef_, self.intercept_ = (a.astype(X.dtype) for a in (self.coef_, self.intercept_))

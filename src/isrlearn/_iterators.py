@@ -1,7 +1,7 @@
 """Chunks that are gone through several times, and read ahead."""
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures  # whose pools are loaded when one is asked for
 from typing import Any
 
 
@@ -13,7 +13,7 @@ def ahead(chunks: Iterator[Any]) -> Iterator[Any]:
     chunks : iterator
         Of anything but None.
     """
-    with ThreadPoolExecutor(1, thread_name_prefix="isrlearn-reader") as reader:
+    with futures.ThreadPoolExecutor(1, thread_name_prefix="isrlearn-reader") as reader:
         coming = reader.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
             coming = reader.submit(next, chunks, None)

@@ -1,14 +1,16 @@
 """Labels of any type as sorted distinct values and integer codes."""
 
-from numbers import Number
+from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, IntArray, LabelArray
 
 UNKNOWN: Final = -1
 SMALL_RANGE: Final = 2**10
+LONGEST: Final = 1000
 
 
 def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
@@ -61,14 +63,18 @@ def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
         array = array.astype(object)
     if array.ndim != 1:
         raise ValueError(_not_one_dimensional(array, name))
+    if array.dtype.kind == "S":
+        raise TypeError(_one_kind_only(name, "has", ["bytes"]))
     if n_rows is not None and len(array) != n_rows:
-        raise ValueError(f"{name} has {len(array)} values for {n_rows} rows: give one per row.")
+        raise ValueError(
+            f"{name} has {len(array)} values for {n_rows} rows: give one label per row."
+        )
     return array
 
 
 def _not_one_dimensional(array: LabelArray, name: str) -> str:
     if array.ndim == 0:
-        return f"{name}={array.item()!r} is one value: give one label per row, such as a column."
+        return f"{name}={brief(array)} is one value: give one label per row, such as a column."
     way_out = (
         "join several attributes into one label"
         if array.shape[1] > 1
@@ -108,13 +114,35 @@ def _one_type(known: LabelArray, name: str) -> LabelArray:
     """Turn an object array of strings or of numbers into an array of that type."""
     kinds = {"str" if isinstance(v, str) else _number_or_type(v) for v in known}
     if len(kinds) > 1 or not kinds <= {"str", "number"}:
-        what = "mixes labels" if len(kinds) > 1 else "has labels"
-        raise TypeError(
-            f"{name} {what} of type {', '.join(sorted(kinds))}: use only strings or only numbers, "
-            "for example by .astype(str)."
+        raise TypeError(_one_kind_only(name, "mixes" if len(kinds) > 1 else "has", sorted(kinds)))
+    if not len(known):
+        return known.astype(np.intp)
+    if kinds == {"str"}:
+        _refuse_long(known, name)
+    found = np.array(known.tolist())
+    # Whole numbers that 64 bits do not hold would be rounded, and two labels become one.
+    rounded = found.dtype.kind == "f" and all(isinstance(value, Integral) for value in known)
+    if rounded or found.dtype == object:
+        raise TypeError(f"{name} has whole numbers of more than 64 bits: use strings for them.")
+    return found
+
+
+def _refuse_long(known: LabelArray, name: str) -> None:
+    """Refuse texts: an array of strings gives every row the room of the longest."""
+    longest = max(known, key=len)
+    if len(longest) > LONGEST:
+        raise ValueError(
+            f"{name} has a label of {len(longest)} characters, {brief(longest)}: give at most "
+            f"{LONGEST}, such as a short name."
         )
-    return np.array(known.tolist()) if len(known) else known.astype(np.intp)
+
+
+def _one_kind_only(name: str, verb: str, kinds: list[str]) -> str:
+    return (
+        f"{name} {verb} labels of type {', '.join(kinds)}: use only strings or only numbers, for "
+        "example by .astype(str)."
+    )
 
 
 def _number_or_type(value: Any) -> str:
-    return "number" if isinstance(value, Number | np.bool_) else type(value).__name__
+    return "number" if isinstance(value, Real | np.bool_) else type(value).__name__

@@ -77,6 +77,8 @@ def weighted_covariance(
 ) -> Float64Array:
     """Return the covariance of rows about their mean, (d, d), divided by their weight.
 
+    It is not finite where squares of X overflow.
+
     Parameters
     ----------
     X : ndarray of shape (n, d)
@@ -87,9 +89,10 @@ def weighted_covariance(
         Weights of the rows.
     """
     centred = (X - mean.astype(X.dtype)).astype(np.float64)
-    weighted = centred if weights is None else centred * weights[:, None]
     total = len(X) if weights is None else weights.sum()
-    return np.asarray(weighted.T @ centred / total)
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
+        weighted = centred if weights is None else centred * weights[:, None]
+        return np.asarray(weighted.T @ centred / total)
 
 
 def _times(rows: FloatArray, forward: FloatArray) -> FloatArray:

@@ -1,23 +1,32 @@
 """Stage 3: what the predictors share: a subspace, and a linear head on the rest."""
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from isrlearn._base import ISRTransformer, SubspaceAttributes, names_of_features
+from isrlearn._blocks import LARGEST_IN_SINGLE, largest_values
 from isrlearn._folding import fold
 from isrlearn._labels import UNKNOWN
 from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn._validation import Rows, check_features
+from isrlearn._warnings import warn_user
 from isrlearn.diagnosis import Diagnosis
+from isrlearn.exceptions import PrecisionWarning
 from isrlearn.subspace import Subspace
+
+SMALLEST_OF_SINGLE: Final = 1e-30  # whose inverse is a number of float32
 
 
 class ISRPredictor(SubspaceAttributes, BaseEstimator):
@@ -131,7 +140,10 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
     def _fit_head(self, rows: Rows, weights: Float64Array | None) -> None:
         head = clone(self._head_or_default())
-        self.head_ = fit_head(head, self.isr_._remove(rows.X), rows, weights)
+        # Before the removal: its rounding errors must be those of the precision of the head.
+        X = self.isr_._remove(_in_safe_precision(rows.X))
+        with _telling_of_scales(head):
+            self.head_ = fit_head(head, X, rows, weights)
 
     def _without_spurious(self, X: Any) -> FloatArray:
         check_is_fitted(self, "head_")
@@ -144,6 +156,43 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
         except TypeError as error:
             # AttributeError, so that hasattr(clf, "coef_") is False for a head that is not linear.
             raise AttributeError(str(error)) from error
+
+
+def _in_safe_precision(X: FloatArray) -> FloatArray:
+    """Return rows in double precision where squares, or weights, leave the range of float32."""
+    if X.dtype == np.float64:
+        return X
+    largest = largest_values(X)
+    used = largest[largest > 0]
+    fits = np.all((used > SMALLEST_OF_SINGLE) & (used < LARGEST_IN_SINGLE))
+    return X if fits else X.astype(np.float64)
+
+
+@contextmanager
+def _telling_of_scales(head: Any) -> Iterator[None]:
+    """Say what to do where a head warns that its system is nearly singular."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    of_scales = [_is_of_scales(warning) for warning in caught]
+    for warning, told in zip(caught, of_scales, strict=True):
+        if not told:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    if any(of_scales):
+        warn_user(
+            f"head={head!r} solves a system that is singular up to rounding errors: features "
+            "differ in scale by more than about 1e8, or nearly add up to others. Scale them "
+            "first, for example head=make_pipeline(StandardScaler(), Ridge()).",
+            PrecisionWarning,
+        )
+
+
+def _is_of_scales(warning: warnings.WarningMessage) -> bool:
+    """Whether a library warns of a singular system; Ridge's dual has no class for that."""
+    singular = str(warning.message).startswith("Singular matrix")
+    return singular or issubclass(warning.category, LinAlgWarning)
 
 
 def fit_head(head: Any, X: FloatArray, rows: Rows, weights: Float64Array | None) -> Any:

@@ -24,6 +24,7 @@ from isrlearn._sum_heads import (
     solved_by_slopes,
     why_not,
 )
+from isrlearn._text import brief
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows, refuse_continuous
@@ -145,7 +146,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         if chunks is not None:
             return self._fit_chunks(chunks, mapped=chunks is not X)
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
-        check_classification_targets(rows.classes)
+        check_classification_targets(rows.y)  # not the labels alone, which would look continuous
         weights, head = self._head_weights(rows), self._head_or_default()
         self.isr_ = self._fresh_isr()._fit_rows(rows, environments is not None)
         if (
@@ -166,7 +167,9 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             way_out = (
                 " X is a large memory map; np.array(X) has all rows at once." if mapped else ""
             )
-            raise ValueError(f"head={head!r} cannot be fitted chunk by chunk: {reason}.{way_out}")
+            raise ValueError(
+                f"head={brief(head)} cannot be fitted chunk by chunk: {reason}.{way_out}"
+            )
         set_features(self, rows)
         isr = self._fresh_isr()
         if isr.reduced:
@@ -241,19 +244,19 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         isr, head = self.isr, self._head_or_default()
         if isr is not None and not isinstance(isr, ISRTransformer):
             raise TypeError(
-                f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov(), "
+                f"isr={brief(isr)} is not an ISR transformer: give ISR(), ISRMean() or ISRCov(), "
                 "and put other steps before the ISRClassifier in a Pipeline."
             )
-        if isinstance(head, type) or not is_classifier(head):
+        if isinstance(head, type) or not hasattr(head, "fit") or not is_classifier(head):
             raise TypeError(
-                f"head={head!r} is not a classifier: give one such as LogisticRegression()."
+                f"head={brief(head)} is not a classifier: give one such as LogisticRegression()."
             )
 
     @property
     def _balanced(self) -> bool:
         """Whether the groups count the same in the head."""
         if self.group_weight not in (None, "balanced"):
-            raise ValueError(f"group_weight={self.group_weight!r} must be None or 'balanced'.")
+            raise ValueError(f"group_weight={brief(self.group_weight)} must be None or 'balanced'.")
         return self.group_weight is not None and not takes_environments(self._head_or_default())
 
     def _head_weights(self, rows: Rows) -> Float64Array | None:

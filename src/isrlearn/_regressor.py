@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import Tags, get_tags
 
 from isrlearn._predictor_base import ISRPredictor
+from isrlearn._text import brief
 from isrlearn._transformers import ISR
 from isrlearn._validation import check_response_rows
 
@@ -111,6 +112,6 @@ class ISRRegressor(RegressorMixin, ISRPredictor):
     def _check_parts(self) -> None:
         isr, head = self.isr, self._head_or_default()
         if isr is not None and not isinstance(isr, ISR):
-            raise TypeError(f"isr={isr!r} is not an ISR(), the only one for a continuous y.")
-        if isinstance(head, type) or not is_regressor(head):
-            raise TypeError(f"head={head!r} is not a regressor: give one such as Ridge().")
+            raise TypeError(f"isr={brief(isr)} is not an ISR(), the only one for a continuous y.")
+        if isinstance(head, type) or not hasattr(head, "fit") or not is_regressor(head):
+            raise TypeError(f"head={brief(head)} is not a regressor: give one such as Ridge().")

@@ -7,6 +7,7 @@ import numpy as np
 
 from isrlearn._labels import encode_labels
 from isrlearn._predictor_base import labelled_environments
+from isrlearn._text import brief
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn._validation import encode_environments
 from isrlearn.metrics import group_scores
@@ -41,7 +42,7 @@ class Score(NamedTuple):
 def check_rule(rule: Any) -> None:
     """Raise a ValueError unless `rule` is the name of a rule."""
     if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"rule={rule!r} must be one of {', '.join(RULES)}.")
+        raise ValueError(f"rule={brief(rule)} must be one of {', '.join(RULES)}.")
 
 
 def stratified_part(

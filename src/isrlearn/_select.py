@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
 from isrlearn._html import figure, table
-from isrlearn._numbers import check_number
+from isrlearn._numbers import check_number, seeded
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
     FEWEST_ROWS,
@@ -27,6 +26,7 @@ from isrlearn._rules import (
     scorer,
     stratified_part,
 )
+from isrlearn._text import brief
 from isrlearn._transformers import ISR, ISRMean
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import check_rows
@@ -259,6 +259,7 @@ def select(
     check_rule(rule)
     check_number("share", share, 0.01, 0.99)
     estimator = ISRClassifier() if estimator is None else estimator
+    _refuse_no_estimator(estimator)
     table = _Table(X, y, environments, validation)
     settings = settings_of(isr_grid(y, table.X.shape[1]) if grid is None else grid)
     folds = table.folds(rule, share, random_state)
@@ -275,6 +276,22 @@ def select(
     )
 
 
+def _refuse_no_estimator(estimator: Any) -> None:
+    methods = ("fit", "predict", "get_params")
+    if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in methods):
+        raise TypeError(
+            f"estimator={brief(estimator)} must have fit, predict and get_params: give one such as "
+            "ISRClassifier()."
+        )
+
+
+def _three(validation: Any) -> tuple[Any, Any, Any]:
+    if not isinstance(validation, tuple | list) or len(validation) != 3:
+        raise TypeError("validation must be three arrays, (X, y, environments), or None.")
+    X, y, environments = validation
+    return X, y, environments
+
+
 class _Table:
     """Training rows, and below them the validation rows if there are any."""
 
@@ -282,7 +299,7 @@ class _Table:
         rows = check_rows(X, y, environments)
         parts = [(rows.X, rows.y, known(environments, len(rows.y)))]
         if validation is not None:
-            X_new, y_new, environments_new = validation
+            X_new, y_new, environments_new = _three(validation)
             more = check_rows(X_new, y_new, environments_new)
             if (more.y.dtype.kind in "US") != (rows.y.dtype.kind in "US"):
                 raise TypeError(
@@ -310,7 +327,7 @@ class _Table:
         every = np.arange(len(self.y))
         if len(self.y) > len(self.training):
             return [Fold(self.training, every[len(self.training) :])]
-        seed = check_random_state(random_state).randint(2**31 - 1)
+        seed = seeded(random_state).randint(2**31 - 1)
         random = np.random.default_rng(seed)
         apart = stratified_part(self.y, self.environments, share, random)
         return [Fold(np.setdiff1d(every, apart), apart)]

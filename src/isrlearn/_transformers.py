@@ -15,6 +15,7 @@ from isrlearn._recovery import (
     subspace_given_response,
 )
 from isrlearn._search import Found, Search, response_nulls
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows
 from isrlearn.moments import CellMoments
@@ -327,12 +328,12 @@ class ISR(ISRTransformer):
         """Find the spurious subspace given a continuous target, for `ISRRegressor`."""
         if self.condition_on is not None:
             raise ValueError(
-                f"condition_on={self.condition_on!r} names classes, but y is continuous: leave it "
-                "out."
+                f"condition_on={brief(self.condition_on)} names classes, but y is continuous: "
+                "leave it out."
             )
         if self._automatic and self.rank_test != "permutation":
             raise ValueError(
-                f"rank_test={self.rank_test!r} is for classes: with a continuous y use "
+                f"rank_test={brief(self.rank_test)} is for classes: with a continuous y use "
                 "'permutation', or give n_spurious."
             )
         self._environments_given = environments_given

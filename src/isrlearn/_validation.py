@@ -1,23 +1,30 @@
 """The one place that checks and encodes features, labels, environments and weights."""
 
 from dataclasses import dataclass, replace
-from numbers import Number
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
+from isrlearn._arrays import as_numbers, as_rows, refuse_kind, shape_of
 from isrlearn._columns import WAYS, length_of, naming_columns, not_finite_message
 from isrlearn._device import float_type, not_finite, on_device, take_rows, to_host
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing
+from isrlearn._targets import (
+    MISSING_LABELS,
+    MISSING_VALUES,
+    as_target,
+    refuse_large,
+    refuse_target_not_finite,
+    refuse_text,
+)
 from isrlearn._typing import FLOATS, Float64Array, FloatArray, IntArray, LabelArray
-from isrlearn.exceptions import SparseInputError
 
-MISSING_LABELS: Final = "y has missing labels (None, NaN or NA): drop those rows before fitting."
+HEAVIEST, FAINTEST = 1e200, 1e-300  # weights that can be summed, and inverted
+LIGHTEST = 1e-100  # relative to the heaviest of the rows
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ def check_rows(
     -------
     Rows
     """
-    refuse_sparse(X)
+    X = _as_features(X)
     y, environments, sample_weight = map(to_host, (y, environments, sample_weight))
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     # Of a table the columns are named in the message, so it is looked through at once.
@@ -178,13 +185,20 @@ def check_response_rows(
     X, y, environments, sample_weight, estimator
         As in `check_rows`, but y is numeric.
     """
-    refuse_sparse(X)
+    X = _as_features(X)
     if on_device(X):
         _check_device(X, estimator, reset=True)
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
-    _refuse_text(y)
-    with naming_columns(X):
-        X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
+    y = as_target(y)
+    refuse_text(y)
+    y = as_numbers(y, "y")
+    try:
+        with naming_columns(X):
+            X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
+    except ValueError as error:
+        refuse_target_not_finite(error, MISSING_VALUES)
+        raise
+    refuse_large(y)
     weights = check_weights(sample_weight, len(X))
     X, y, environments, weights = _with_weight(X, y, environments, weights)
     labels, codes = encode_environments(environments, len(X))
@@ -212,22 +226,19 @@ def _with_weight(
     return take_rows(X, kept), y[kept], known, weights[kept]
 
 
-def _refuse_text(y: Any) -> None:
-    values = np.asarray(y)
-    if values.dtype.kind not in "biufc":
-        text = next((value for value in values.ravel().tolist() if isinstance(value, str)), None)
-        if text is not None:
-            raise ValueError(
-                f"y holds text, such as {text!r}, but a regressor needs numbers: convert it, or "
-                "use ISRClassifier for class labels."
-            )
+def _as_features(X: Any) -> Any:
+    """Refuse what can be no features, by name; what is on a device is looked at there."""
+    return X if on_device(X) else as_rows(X)
 
 
 def _check_X_y(
     X: Any, y: Any, estimator: BaseEstimator | None, reset: bool, finite: bool = True
 ) -> tuple[FloatArray, LabelArray]:
-    if getattr(getattr(y, "dtype", None), "kind", "") == "T" or np.ma.isMaskedArray(y):
-        y = as_labels(y, "y")
+    y = as_target(y)
+    if len(shape_of(y)) == 1:
+        refuse_kind(labels := as_labels(y, "y"), "y")
+        if np.ma.isMaskedArray(y) or getattr(getattr(y, "dtype", None), "kind", "") == "T":
+            y = labels
     if on_device(X):
         X = _check_device(X, estimator, reset)
         return X, _check_X_y(np.zeros((X.shape[0], 1)), y, None, reset)[1]  # only y is looked at
@@ -240,8 +251,13 @@ def _check_X_y(
                     estimator, X, y, dtype=FLOATS, reset=reset, ensure_all_finite=finite
                 )
     except TypeError:
-        if np.ndim(y) == 1 and is_missing(as_labels(y, "y")).any():  # scikit-learn trips over NA
+        if (
+            len(shape_of(y)) == 1 and is_missing(as_labels(y, "y")).any()
+        ):  # scikit-learn trips over NA
             raise ValueError(MISSING_LABELS) from None
+        raise
+    except ValueError as error:
+        refuse_target_not_finite(error, MISSING_LABELS)
         raise
     return X, y
 
@@ -260,7 +276,7 @@ def refuse_not_finite(X: FloatArray) -> None:
 
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
     """Check the features that a fitted estimator is to transform or to predict."""
-    refuse_sparse(X)
+    X = _as_features(X)
     if on_device(X):
         there: FloatArray = _check_device(X, estimator, reset=False, fitting=False)
         refuse_not_finite(there)
@@ -314,7 +330,9 @@ def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, Int
     """
     if environments is None:
         return np.empty(0, dtype=np.intp), np.full(n_rows, UNKNOWN, dtype=np.intp)
-    return encode_labels(as_labels(environments, "environments", n_rows), "environments")
+    labels = as_labels(environments, "environments", n_rows)
+    refuse_kind(labels, "environments")
+    return encode_labels(labels, "environments")
 
 
 def check_weights(
@@ -325,12 +343,23 @@ def check_weights(
         return None
     if np.ma.isMaskedArray(sample_weight):
         raise ValueError("sample_weight is a masked array: fill it, with 0 where a row is absent.")
-    weights: Float64Array = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if weights.shape != (n_rows,):
+    given = np.asarray(as_numbers(sample_weight, "sample_weight"))
+    with naming_columns(given, "sample_weight"):
+        weights: Float64Array = check_array(
+            np.atleast_1d(given),
+            ensure_2d=False,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            input_name="sample_weight",
+        )
+    if given.ndim == 0 or weights.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}, expected ({n_rows},): one weight per row."
+            f"sample_weight has shape {given.shape}, expected ({n_rows},): give one weight per row."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"sample_weight contains NaN or infinity in {np.sum(~np.isfinite(weights))} of "
+            f"{n_rows} rows: weights must be finite, and 0 where a row is absent."
         )
     if weights.min() < 0:
         raise ValueError(
@@ -338,26 +367,14 @@ def check_weights(
         )
     if not weights.any() and not may_be_zero:
         raise ValueError("sample_weight is zero for every row: at least one must be positive.")
-    return weights
-
-
-def check_scale(scale: Any) -> float:
-    """Return `scale` as a float in [0, 1]."""
-    if isinstance(scale, bool) or not isinstance(scale, Number) or not 0 <= scale <= 1:  # type: ignore[operator]
+    most = float(weights.max())
+    least = float(weights.min(where=weights > 0, initial=most))
+    if most > HEAVIEST or 0 < least < max(most * LIGHTEST, FAINTEST):
         raise ValueError(
-            f"scale={scale!r} is not a number in [0, 1]: 0 removes the spurious directions, "
-            "1 leaves them as they are."
+            f"sample_weight goes from {least:g} to {most:g}: those that are not 0 must be within a "
+            f"factor of {1 / LIGHTEST:g}, and from {FAINTEST:g} to {HEAVIEST:g}: scale them."
         )
-    return float(scale)  # type: ignore[arg-type]
-
-
-def refuse_sparse(X: Any) -> None:
-    """Raise a ValueError that says what to do with sparse features."""
-    if issparse(X):
-        raise SparseInputError(
-            "X is sparse, and removing directions would fill it: reduce it first "
-            "(sklearn.decomposition.TruncatedSVD) or pass X.toarray()."
-        )
+    return weights
 
 
 def refuse_continuous(labels: LabelArray, name: str, way_out: str) -> None:

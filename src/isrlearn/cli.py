@@ -60,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _words(error: Exception) -> str:
     text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror:
+        return (
+            f"{error.filename or 'a file'}: {error.strerror}. What was there before is as it was: "
+            "make room, look at the rights of the folder, or name another place."
+        )
     if isinstance(error, MissingArgumentError):
         text = text.replace("requires an argument.", "is missing: see --help for an example.")
         if "--html" in sys.argv and '" parameter --' not in text:

@@ -14,6 +14,7 @@ __all__ = [
     "FeatureFileError",
     "JobError",
     "ModelFileError",
+    "PrecisionWarning",
     "SingleEnvironmentWarning",
     "SparseInputError",
     "StoreError",
@@ -68,6 +69,29 @@ class TinyCellWarning(UserWarning):
     ...     except TinyCellWarning as warning:
     ...         print(str(warning).split(":")[0])
     cells with fewer than 5 rows
+    """
+
+
+class PrecisionWarning(UserWarning):
+    """Rounding errors may have turned the removed directions; the message says where and how much.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from isrlearn import ISR
+    >>> random = np.random.default_rng(0)
+    >>> e, y = np.repeat(["lab", "field"], 40), np.tile([0, 1], 40)
+    >>> X = random.normal(size=(80, 3)) + y[:, None]
+    >>> names_it = 1e4 * (e == "lab") + 0.1 * X[:, 0]  # a column that names the environment
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PrecisionWarning)  # be strict
+    ...     try:
+    ...         ISR(1).fit(np.column_stack([X, names_it]), y, environments=e)
+    ...     except PrecisionWarning as warning:
+    ...         print(str(warning).split(":")[0])
+    means of environments differ by more than 3000 standard deviations of the rows within cells,
+    mostly in column 3
     """
 
 

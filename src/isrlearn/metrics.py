@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from isrlearn._group_scores import GroupScores, group_scores, right_or_not
+from isrlearn._text import brief
 from isrlearn._validation import check_weights
 
 __all__ = [
@@ -56,7 +57,7 @@ def overlapping_group_scores(
     """
     if not isinstance(environments, Mapping) or len(environments) == 0:
         raise TypeError(
-            f"environments={environments!r} must be a mapping of names to attributes, with at "
+            f"environments={brief(environments)} must be a mapping of names to attributes, with at "
             "least one: for one attribute alone use group_scores."
         )
     return {
@@ -194,7 +195,7 @@ class GroupScorer:
 
     def __init__(self, score: str = "worst_group", *, environments: Any = None) -> None:
         if score not in _SCORES:
-            raise ValueError(f"score={score!r} must be one of {sorted(_SCORES)}.")
+            raise ValueError(f"score={brief(score)} must be one of {sorted(_SCORES)}.")
         if environments is not None and not hasattr(environments, "loc"):
             raise TypeError(
                 f"environments is a {type(environments).__name__}: GroupScorer finds rows by their "

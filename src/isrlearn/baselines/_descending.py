@@ -3,11 +3,11 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn._labels import UNKNOWN
-from isrlearn._numbers import check_number
+from isrlearn._numbers import check_number, seeded
 from isrlearn._typing import BoolArray, IntArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
@@ -51,7 +51,7 @@ class DescendingRival(LinearRival):
         codes = self._codes(rows, environments is not None)
         used = codes != UNKNOWN
         self._check_classes_left(rows, used)
-        start = starting_weights(check_random_state(self.random_state), rows.X.shape[1])
+        start = starting_weights(seeded(self.random_state), rows.X.shape[1])
         weights = descend(
             self.recipe,
             rows.X[used],
@@ -76,7 +76,7 @@ class DescendingRival(LinearRival):
         return compared_environments(rows, given, type(self).__name__)
 
     def _check(self, rows: Rows) -> None:
-        check_classification_targets(rows.classes)
+        check_classification_targets(rows.y)
         if len(rows.classes) != 2:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}; y has "

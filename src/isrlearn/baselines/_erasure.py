@@ -12,6 +12,7 @@ from isrlearn._frame import whitening
 from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
 from isrlearn._numbers import check_number
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import Rows
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival
@@ -92,6 +93,8 @@ class LEACE(ErasingRival):
         self.weight = weight
 
     def _erased(self, known: Rows) -> Subspace:
+        if not isinstance(self.given_class, bool | np.bool_):
+            raise ValueError(f"given_class={brief(self.given_class)} must be True or False.")
         classes = known.class_codes if self.given_class else np.zeros_like(known.class_codes)
         return least_squares_erasure(known.X, known.environment_codes, classes)
 

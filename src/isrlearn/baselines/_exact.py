@@ -7,10 +7,12 @@ from scipy.linalg import null_space
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._arrays import as_numbers
 from isrlearn._blocks import largest_values
 from isrlearn._frame import feature_scales, whitening
 from isrlearn._heads import LogisticHead
 from isrlearn._logistic import SOLVED, fit_in_coordinates, weighted_covariance
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._linear import LinearRival
@@ -76,9 +78,9 @@ class ERM(LinearRival):
         self
         """
         if self.scaling not in SCALINGS:
-            raise ValueError(f"scaling={self.scaling!r} must be one of {SCALINGS}.")
+            raise ValueError(f"scaling={brief(self.scaling)} must be one of {SCALINGS}.")
         rows = check_rows(X, y, environments, estimator=self)
-        check_classification_targets(rows.classes)
+        check_classification_targets(rows.y)
         head = LogisticRegression(C=self.C, tol=SOLVED, max_iter=MOST_ITERATIONS)
         if self.scaling is None:
             head.fit(rows.X, rows.y)
@@ -155,7 +157,7 @@ class Oracle(LinearRival):
         self
         """
         rows = check_rows(X, y, environments, estimator=self)
-        check_classification_targets(rows.classes)
+        check_classification_targets(rows.y)
         kept = self._kept_directions(rows).astype(rows.X.dtype)
         head = LogisticHead(max_iter=MOST_ITERATIONS, tol=SOLVED)
         head.fit(rows.X @ kept, rows.y)
@@ -168,7 +170,11 @@ class Oracle(LinearRival):
         d = rows.X.shape[1]
         if self.spurious_components is None:
             return np.eye(d)
-        spurious = np.atleast_2d(np.asarray(self.spurious_components, dtype=np.float64))
+        spurious = np.atleast_2d(
+            np.asarray(
+                as_numbers(self.spurious_components, "spurious_components"), dtype=np.float64
+            )
+        )
         if spurious.ndim != 2 or spurious.shape[1] != d:
             raise ValueError(
                 f"spurious_components has shape {spurious.shape}, but X has {d} features: give "

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from isrlearn._group_weights import balanced_weights
 from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
@@ -75,11 +76,11 @@ class LastLayerRival(LinearRival):
         C = self.C
         if not isinstance(C, Real) or isinstance(C, bool) or not 0 < C < np.inf:
             raise ValueError(
-                f"C={C!r} must be a positive number: the inverse strength of the penalty."
+                f"C={brief(C)} must be a positive number: the inverse strength of the penalty."
             )
 
     def _check_classes(self, rows: Rows) -> None:
-        check_classification_targets(rows.classes)
+        check_classification_targets(rows.y)
         if len(rows.classes) < 2:
             raise ValueError(
                 f"y has {len(rows.classes)} class, but {type(self).__name__} tells at least 2 "
@@ -94,7 +95,7 @@ class LastLayerRival(LinearRival):
             raise ValueError(
                 f"{(~known).sum()} rows of unknown environment are left out by "
                 f"{type(self).__name__}, and with them all rows of class "
-                f"{rows.classes[~left][0].item()!r}: label the environment of some of these."
+                f"{brief(rows.classes[~left][0])}: label the environment of some of these."
             )
         return rows.take(known)
 
@@ -107,7 +108,7 @@ class WeightedRival(LastLayerRival):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.weight not in WEIGHTS:
-            raise ValueError(f"weight={self.weight!r} must be one of {WEIGHTS}.")
+            raise ValueError(f"weight={brief(self.weight)} must be one of {WEIGHTS}.")
 
     def _head(self, rows: Rows) -> Head:
         weights = row_weights(rows, self.weight)

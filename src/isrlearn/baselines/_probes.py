@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from isrlearn._numbers import seeded
 from isrlearn._typing import IntArray
 from isrlearn._validation import Rows
 from isrlearn.baselines._environments import group_codes
@@ -115,7 +115,7 @@ class GroupSubsampling(LastLayerRival):
 
     def _solve(self, rows: Rows) -> Head:
         known = self._known(rows)
-        used = equal_groups(group_codes(known), check_random_state(self.random_state))
+        used = equal_groups(group_codes(known), seeded(self.random_state))
         self.n_rows_used_ = len(used)
         return logistic_head(known.take(used), self.C, start=self._start)
 

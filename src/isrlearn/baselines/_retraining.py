@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
-from isrlearn._numbers import check_number
+from isrlearn._numbers import check_number, seeded
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn._validation import Rows
 from isrlearn.baselines._environments import group_codes
@@ -74,7 +73,7 @@ class DFR(LastLayerRival):
         check_number("n_refits", self.n_refits, 1, whole=True)
 
     def _solve(self, rows: Rows) -> Head:
-        known, random = self._known(rows), check_random_state(self.random_state)
+        known, random = self._known(rows), seeded(self.random_state)
         scaler = StandardScaler().fit(known.X)
         X, groups = scaler.transform(known.X), group_codes(known)
         subsets = [equal_groups(groups, random) for _ in range(self.n_refits)]

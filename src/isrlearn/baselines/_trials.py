@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
 from isrlearn.baselines._descent import adam, plain_descent
 from isrlearn.baselines._objectives import (
@@ -116,7 +117,7 @@ def published_trials(method: str, n_trials: int = PUBLISHED_TRIALS) -> list[Tria
 
 def _recipe(method: str) -> Recipe:
     if method not in RECIPES:
-        raise ValueError(f"method={method!r} must be one of {tuple(RECIPES)}.")
+        raise ValueError(f"method={brief(method)} must be one of {tuple(RECIPES)}.")
     return RECIPES[method]
 
 

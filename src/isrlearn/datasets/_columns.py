@@ -3,12 +3,15 @@
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from isrlearn._limits import refuse_columns, refuse_long_lines, refuse_long_text
+from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.datasets._examples import SPLITS
 from isrlearn.exceptions import DataError
@@ -25,10 +28,11 @@ class Table:
         self.rows: list[dict[str, str]] = []
         self.lines: list[int] = []
         try:
+            refuse_columns(len(reader.fieldnames or ()))
             for row in reader:
                 self.rows.append(row)
                 self.lines.append(reader.line_num + first_line - 1)
-        except csv.Error as error:
+        except (csv.Error, ValueError) as error:
             raise DataError(f"{path}, line {reader.line_num}: {error}.") from error
         self.columns = list(reader.fieldnames or [])
         self._refuse_odd()
@@ -55,7 +59,7 @@ class Table:
         for column in columns:
             if column not in self.columns:
                 raise DataError(
-                    f"{self.path} has no column {column!r}; it has {', '.join(self.columns)}."
+                    f"{self.path} has no column {brief(column)}; it has {', '.join(self.columns)}."
                 )
 
     def _convert(self, column: str, convert: Callable[[str], int], allowed: str) -> IntArray:
@@ -65,7 +69,7 @@ class Table:
                 codes.append(convert(text))
             except (KeyError, ValueError) as error:
                 raise DataError(
-                    f"{self.path}, line {line}: {column} is {text!r}, which must be one of "
+                    f"{self.path}, line {line}: {column} is {brief(text)}, which must be one of "
                     f"{allowed}."
                 ) from error
         return np.array(codes, dtype=np.intp)
@@ -75,9 +79,9 @@ class Table:
         return self.lines[row]
 
     def _refuse_odd(self) -> None:
-        twice = {name for name in self.columns if self.columns.count(name) > 1}
+        twice = [name for name, count in Counter(self.columns).items() if count > 1]
         if twice:
-            raise DataError(f"{self.path} has the column {sorted(twice)[0]!r} more than once.")
+            raise DataError(f"{self.path} has the column {brief(min(twice))} more than once.")
         for line, row in zip(self.lines, self.rows, strict=True):
             if None in row or None in row.values():
                 raise DataError(
@@ -89,11 +93,32 @@ class Table:
 def read_text(path: Path) -> str:
     """Return the text of a file, UTF-8 with or without a byte-order mark."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text ({error.reason}): save it as UTF-8.") from error
+        refuse_long_text(path)
+        data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise DataError(f"{path} cannot be read as a table ({error}): cut it.") from error
+    return as_text(data, path)
+
+
+def as_text(data: bytes, path: Path | str) -> str:
+    """Return bytes as text, UTF-8 with or without a byte-order mark.
+
+    Parameters
+    ----------
+    data : bytes
+        Of a table.
+    path : path or str
+        Where they were read, for the message.
+    """
+    try:
+        refuse_long_lines(data)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text ({error.reason}): save it as UTF-8.") from error
+    except ValueError as error:
+        raise DataError(f"{path} cannot be read as a table ({error}): cut it.") from error
 
 
 def splits_by_number_or_name() -> dict[str, int]:

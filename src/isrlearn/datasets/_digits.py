@@ -1,8 +1,8 @@
 """Coloured digits: real images with a cue that turns against the model."""
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from isrlearn._numbers import seeded
 from isrlearn.datasets._base import EnvironmentRows
 
 COLORS = np.array(["red", "green"])
@@ -53,7 +53,7 @@ def load_colored_digits(
     _check_share("test_size", test_size)
     from sklearn.datasets import load_digits  # heavy: imported where it is used
 
-    random = check_random_state(random_state)
+    random = seeded(random_state)
     pixels, digits = load_digits(return_X_y=True)
     pixels = pixels / 16
     y = (digits >= 5) ^ (random.uniform(size=len(digits)) < label_noise)

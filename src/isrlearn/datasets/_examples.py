@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, Self
 
 import numpy as np
 
+from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.exceptions import DataError
 
@@ -59,8 +60,12 @@ class ImageArchive:
         try:
             with tarfile.open(path, "r:") as archive:
                 members = [m for m in archive if m.isfile() and m.name.startswith(below)]
-        except tarfile.TarError as error:
+        except (tarfile.TarError, OSError, ValueError, OverflowError, MemoryError) as error:
             raise DataError(f"{path} is not a whole tar file ({error}): fetch it again.") from error
+        n_bytes = path.stat().st_size
+        long = next((m for m in members if not 0 <= m.size <= n_bytes - m.offset_data), None)
+        if long is not None:
+            raise DataError(f"{path} ends within {long.name!r}: fetch it again.")
         return cls(path, {m.name.removeprefix(below): (m.offset_data, m.size) for m in members})
 
     def read(self, name: str) -> bytes:
@@ -152,7 +157,7 @@ class ExampleSet:
         """
         if split is not None:
             if split not in SPLITS:
-                raise ValueError(f"split={split!r} must be one of {', '.join(SPLITS)}.")
+                raise ValueError(f"split={brief(split)} must be one of {', '.join(SPLITS)}.")
             rows = np.flatnonzero(self.split == SPLITS.index(split))
             if not len(rows):
                 raise DataError(f"no row of the {self.layout} table is in the {split} split.")
@@ -186,7 +191,7 @@ class ExampleSet:
         unknown = [name for name in self.classes if name not in classes]
         if unknown:
             raise DataError(
-                f"the class {unknown[0]!r} of the data is none of the network's: "
+                f"the class {brief(unknown[0])} of the data is none of the network's: "
                 f"{', '.join(classes)}."
             )
         places = np.array([list(classes).index(name) for name in self.classes], dtype=np.intp)
@@ -257,7 +262,7 @@ def refuse_outside(layout: str, names: Sequence[str]) -> None:
     for name in names:
         if not name or Path(name).is_absolute() or ".." in Path(name).parts:
             raise DataError(
-                f"the {layout} table names the image {name!r}, which must be a file below the "
+                f"the {layout} table names the image {brief(name)}, which must be a file below the "
                 "folder of the images."
             )
 
@@ -267,7 +272,8 @@ def refuse_twice(layout: str, names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         name = next(name for name, count in Counter(names).items() if count > 1)
         raise DataError(
-            f"the {layout} table names the image {name!r} in more than one row: keep one of them."
+            f"the {layout} table names the image {brief(name)} in more than one row: keep one of "
+            "them."
         )
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from isrlearn._numbers import seeded
 from isrlearn._typing import Float64Array
 from isrlearn.datasets._base import EnvironmentRows
 from isrlearn.moments import CellMoments
@@ -102,7 +102,7 @@ class LinearGaussian:
         EnvironmentRows
             y is -1 or 1; environments are 0, ..., E - 1.
         """
-        random = check_random_state(random_state)
+        random = seeded(random_state)
         environments = np.repeat(np.arange(self.n_environments), n_per_environment)
         y = np.where(random.uniform(size=len(environments)) < self.eta, 1, -1)
         noise = random.normal(size=(len(y), len(self.R)))
@@ -204,9 +204,7 @@ def make_linear_gaussian(
     >>> model.population_moments()
     CellMoments(classes=2, environments=4, cells=8 of 8, features=5, smallest_cell=500000)
     """
-    random = check_random_state(
-        random_state
-    )  # draws everything, so that a part given moves no other
+    random = seeded(random_state)  # draws everything, so that a part given moves no other
     return LinearGaussian(
         eta=eta,
         mu_c=_given_or("mu_c", mu_c, random.normal(size=d_c)),

@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from isrlearn._npz import array_names, read_arrays
+from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.datasets._columns import Table, first_there, splits_by_number_or_name
 from isrlearn.datasets._examples import ExampleSet
@@ -110,7 +112,7 @@ def read_multinli(folder: str | Path, *, negation: str = "published") -> Example
     ([('It rains.', 'Nothing falls.')], [1])
     """
     if negation not in NEGATIONS:
-        raise ValueError(f"negation={negation!r} must be one of {', '.join(NEGATIONS)}.")
+        raise ValueError(f"negation={brief(negation)} must be one of {', '.join(NEGATIONS)}.")
     folder = Path(folder)
     pairs, names = _pairs(folder)
     labels = np.array([CLASSES.index(name) for name in names], dtype=np.intp)
@@ -147,6 +149,8 @@ def _pairs(folder: Path) -> tuple[list[tuple[str, str]], list[str]]:
         kept = [row for row in rows if row[2] != NO_GOLD]
         pairs += [(a, b) for a, b, _ in kept]
         labels += [label for *_, label in kept]
+    if not pairs:
+        raise DataError(f"{files[0]} has no pair of sentences with a gold label: fetch it again.")
     return pairs, labels
 
 
@@ -154,7 +158,7 @@ def _refuse_unknown(path: Path, gold: list[str]) -> None:
     for line, label in enumerate(gold, start=2):
         if label not in CLASSES and label != NO_GOLD:
             raise DataError(
-                f"{path}, line {line}: gold_label is {label!r}, which must be one of "
+                f"{path}, line {line}: gold_label is {brief(label)}, which must be one of "
                 f"{', '.join(CLASSES)}, or {NO_GOLD} for none."
             )
 
@@ -164,10 +168,17 @@ def _split(folder: Path, labels: IntArray, environments: IntArray) -> IntArray:
     if table is not None:
         return _published_split(Table.read(table), labels)
     for path in sorted(folder.glob("*.npz")):
-        with np.load(path, allow_pickle=False) as arrays:
-            if "split" in arrays and len(arrays["split"]) == len(labels):
-                return _checked_split(path, arrays["split"])
+        split = _saved_split(path)
+        if split is not None and split.shape == labels.shape:
+            return _checked_split(path, split)
     return draw_split(labels, environments)
+
+
+def _saved_split(path: Path) -> IntArray | None:
+    try:
+        return read_arrays(path, ["split"])["split"] if "split" in array_names(path) else None
+    except ValueError as error:
+        raise DataError(f"{path} is damaged ({error}): write or remove it.") from error
 
 
 def _checked_split(path: Path, split: IntArray) -> IntArray:

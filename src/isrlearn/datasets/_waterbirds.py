@@ -4,7 +4,7 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
-from isrlearn.datasets._columns import Table, first_there, splits_by_number_or_name
+from isrlearn.datasets._columns import Table, as_text, first_there, splits_by_number_or_name
 from isrlearn.datasets._examples import ExampleSet, ImageArchive, ImageFolder
 from isrlearn.exceptions import DataError
 
@@ -83,8 +83,7 @@ def _open(path: Path) -> tuple[Table, ImageFolder | ImageArchive]:
     member = _member(path)
     below = member.removesuffix(TABLE)
     images = ImageArchive.open(path, below)
-    text = images.read(TABLE).decode("utf-8-sig")
-    return Table(f"{path}:{member}", text), images
+    return Table(f"{path}:{member}", as_text(images.read(TABLE), f"{path}:{member}")), images
 
 
 def _member(tar: Path) -> str:
@@ -93,7 +92,7 @@ def _member(tar: Path) -> str:
         with tarfile.open(tar, "r:") as archive:
             # The table stands near the front or the end; a listing reads the headers alone.
             return next((m.name for m in archive if Path(m.name).name == TABLE), "")
-    except tarfile.TarError:
+    except (tarfile.TarError, OSError, ValueError, OverflowError, MemoryError):
         return ""
 
 

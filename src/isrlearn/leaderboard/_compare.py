@@ -5,12 +5,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from sklearn.utils import check_array
 
-from isrlearn._labels import UNKNOWN, encode_labels
+from isrlearn._arrays import as_rows, refuse_kind
+from isrlearn._columns import naming_columns
+from isrlearn._labels import UNKNOWN, as_labels, encode_labels
 from isrlearn._numbers import check_number
 from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
-from isrlearn._typing import FloatArray, IntArray, LabelArray
-from isrlearn._validation import MISSING_LABELS, encode_environments
+from isrlearn._targets import MISSING_LABELS
+from isrlearn._typing import FLOATS, FloatArray, IntArray, LabelArray
+from isrlearn._validation import encode_environments, refuse_continuous
 from isrlearn.leaderboard._bootstrap import DRAWS
 from isrlearn.leaderboard._entries import complete, entries_of, notes_on, tested_groups
 from isrlearn.leaderboard._methods import Method, chosen_methods
@@ -95,17 +99,21 @@ def compare(
     >>> sorted(entry.key for entry in found.entries)
     ['erm', 'isr', 'isr-head']
     """
-    check_number("n_seeds", n_seeds, 1, whole=True)
-    check_number("n_draws", n_draws, 10, whole=True)
-    check_number("n_jobs", n_jobs, 1, whole=True)
+    check_number("n_seeds", n_seeds, 1, 10**6, whole=True)
+    check_number("n_draws", n_draws, 10, 10**6, whole=True)
+    check_number("n_jobs", n_jobs, 1, 1024, whole=True)
     check_rule(rule)
     chosen = chosen_methods(methods)
     if feature_names is None:
         feature_names = getattr(X, "columns", None)
     X, y, split = _checked(X, y, split)
     environments = known(environments, len(y))
-    if len(encode_environments(environments, len(y))[0]) < 2:
-        raise ValueError("environments has fewer than two known values: nothing can differ.")
+    seen = encode_environments(environments, len(y))[0]
+    if len(seen) < 2:
+        raise ValueError(
+            f"environments has {len(seen)} known value(s), and nothing differs between fewer than "
+            "two: give a label that varies."
+        )
     test = test or default_test(split)
     parts = rounds(y, environments, split, test, n_seeds, rule)
     if rule == LEAVE_ONE_OUT:  # before anything is fitted
@@ -113,7 +121,9 @@ def compare(
             environment_folds(environments[part.training], len(part.training))
     names = tuple(map(str, _numbered(X) if feature_names is None else feature_names))
     if len(names) != X.shape[1]:
-        raise ValueError(f"feature_names has {len(names)} names for {X.shape[1]} features.")
+        raise ValueError(
+            f"feature_names has {len(names)} names for {X.shape[1]} features: give one each."
+        )
     if impute is None:  # in test rows too: no prediction could be made
         refuse_missing(X, names)
     prepared = {
@@ -145,32 +155,20 @@ def _numbered(X: FloatArray) -> list[str]:
 
 
 def _checked(X: Any, y: Any, split: Any) -> tuple[FloatArray, LabelArray, IntArray | None]:
-    _refuse_text(X)
-    X, split = np.asarray(X), None if split is None else np.asarray(split)
-    if X.ndim != 2 or np.shape(y) != (len(X),):
-        raise ValueError(
-            f"X has shape {X.shape} and y {np.shape(y)}: give rows of features and one label per "
-            "row."
-        )
+    with naming_columns(X):
+        X = check_array(as_rows(X), dtype=FLOATS, ensure_all_finite="allow-nan", input_name="X")
+    split = None if split is None else np.asarray(split)
+    labels = as_labels(y, "y", len(X))
+    refuse_kind(labels, "y")
     if split is not None and split.shape != (len(X),):
-        raise ValueError(f"split has shape {split.shape}, but there are {len(X)} rows: give one.")
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    if np.isinf(X).any():
-        raise ValueError("X contains infinity: replace these values.")
-    classes, codes = encode_labels(y, "y")
+        raise ValueError(
+            f"split has shape {split.shape}, but there are {len(X)} rows: give 0, 1 or 2 each."
+        )
+    classes, codes = encode_labels(labels, "y")
     if np.any(codes == UNKNOWN):
         raise ValueError(MISSING_LABELS)
+    refuse_continuous(classes, "y", "bin it to classes, or use ISRRegressor for a number")
     return X, classes[codes], split
-
-
-def _refuse_text(X: Any) -> None:
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        other = [name for name in X.columns if getattr(X[name].dtype, "kind", "O") not in "biuf"]
-        if other:
-            raise ValueError(
-                f"X has columns that hold no numbers, {other[:5]}: encode or drop them. The "
-                "command isrlearn compare encodes text columns of a file."
-            )
 
 
 def _tasks(

@@ -13,6 +13,7 @@ from isrlearn import baselines
 from isrlearn._plugins import load_named
 from isrlearn._predictors import ISRClassifier
 from isrlearn._select import FEW_CLASSES, ROBUST_STRENGTHS, STRENGTHS, isr_grid, strengths
+from isrlearn._text import brief
 
 ISR_KEY: Final = "isr"
 SAME_HEAD: Final = "isr-head"
@@ -180,8 +181,8 @@ class _Named:
 def _named(key: str, known: dict[str, Method]) -> Method:
     if key not in known:
         raise ValueError(
-            f"method {key!r} is not known: choose from {', '.join(known)}, or name a class of your "
-            "own as my_module:MyEstimator."
+            f"method {brief(key)} is not known: choose from {', '.join(known)}, or name a class of "
+            "your own as my_module:MyEstimator."
         )
     return known[key]
 

@@ -8,6 +8,7 @@ from sklearn.decomposition import PCA
 
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, feature_scales, whitening
 from isrlearn._numbers import check_number
+from isrlearn._text import brief
 from isrlearn._typing import Float64Array, FloatArray
 
 COMPONENTS: Final = 100
@@ -168,7 +169,7 @@ def _components(centred: Float64Array, pca: int) -> Float64Array:
 
 def _fill(X: FloatArray, names: tuple[str, ...], impute: Any) -> Float64Array:
     if impute not in IMPUTATIONS:
-        raise ValueError(f"impute={impute!r} must be None or 'median'.")
+        raise ValueError(f"impute={brief(impute)} must be None or 'median'.")
     if impute is None:
         refuse_missing(X, names)
         return np.full(X.shape[1], np.nan)

@@ -1,12 +1,12 @@
 """What a comparison found: a frozen table that can print, save and show itself."""
 
-import csv
 import io
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from isrlearn._csv import write_records
 from isrlearn._files import write_whole
 from isrlearn._html import bullets, table, tagged, titled
 from isrlearn.leaderboard._bootstrap import Interval
@@ -244,7 +244,7 @@ class Comparison:
         return [entry.record(self.groups) for entry in self.entries]
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the table.
+        """Write the table; a cell that a spreadsheet would run gets an apostrophe in front.
 
         Parameters
         ----------
@@ -253,9 +253,7 @@ class Comparison:
         """
         text = io.StringIO(newline="")
         records = self.records()
-        writer = csv.DictWriter(text, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
+        write_records(text, list(records[0]), records)
         written = text.getvalue().encode("utf-8", "backslashreplace")  # halves of characters
         write_whole(Path(path), lambda p: p.write_bytes(written))
 

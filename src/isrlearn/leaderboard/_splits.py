@@ -6,6 +6,7 @@ import numpy as np
 
 from isrlearn._labels import UNKNOWN
 from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
+from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn._validation import encode_environments
 
@@ -67,7 +68,7 @@ def rounds(
     list of Round
     """
     if test not in TESTS:
-        raise ValueError(f"test={test!r} must be one of {', '.join(TESTS)}.")
+        raise ValueError(f"test={brief(test)} must be one of {', '.join(TESTS)}.")
     if test == SPLIT:
         return [_by_file(labels, environments, split, seed) for seed in range(n_seeds)]
     if test == RANDOM:
