@@ -178,7 +178,8 @@ def test_the_oracle_alone_has_a_figure_too():
         )
         for E in (2, 3)
     ]
-    complexity_figure(least_environments(mean_errors(pd.concat(rows))))
+    figure = complexity_figure(least_environments(mean_errors(pd.concat(rows))))
+    assert figure.axes and all(axes.get_xlabel() or axes.get_title() for axes in figure.axes)
 
 
 def test_the_least_number_of_environments_counts_from_the_last_failure():
