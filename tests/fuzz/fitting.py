@@ -190,7 +190,7 @@ def _cast(array, kind):
         warnings.simplefilter("ignore")
         try:
             return array.astype(kind)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RuntimeError):  # the last: a date as a short text
             return array
 
 
