@@ -64,9 +64,9 @@ browser: $(VENV)/.browser
 coverage: $(VENV)/.coverage
 	rm -rf build/coverage
 	mkdir -p build/coverage
-	$(PY) -m coverage run -m pytest -n auto -q
-	$(PY) -m coverage combine -q
-	$(PY) -m coverage report | tee build/coverage/report.txt
+	$(PY) -m coverage run -m pytest -n auto -q; failed=$$?; \
+	$(PY) -m coverage combine -q && $(PY) -m coverage report > build/coverage/report.txt; \
+	low=$$?; cat build/coverage/report.txt; exit $$((failed + low))
 
 fuzz: $(VENV)/.fuzz
 	$(PY) tests/fuzz/nightly.py

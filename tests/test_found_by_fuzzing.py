@@ -294,3 +294,20 @@ def test_a_result_that_is_nested_too_deep_is_made_anew(tmp_path):
 
     (tmp_path / "r.json").write_text("[" * 10**5)
     assert kept(tmp_path / "r.json", {"seed": 1}, lambda: {"a": 2})["a"] == 2
+
+
+@pytest.mark.parametrize("read", [0, 30, 50])
+def test_a_file_with_other_rows_than_it_claims_is_damaged(rows, tmp_path, read):
+    """A damaged parquet file claimed six rows and gave none."""
+    from dataclasses import replace
+
+    from isrlearn.io._open import open_file
+    from isrlearn.io._roles import asked_for
+
+    X, y, e = rows
+    np.savez(tmp_path / "rows.npz", features=X, labels=y, environments=e)
+    file = open_file(tmp_path / "rows.npz", asked_for(None, (), None, ()))
+    parts = [np.ones((10, 3))] * (read // 10)
+    file = replace(file, reader=replace(file.reader, chunks=lambda first: iter(parts)))
+    with pytest.raises(DataError, match=f"{read} rows of features were read, and .* has 40"):
+        ISRMean(1).fit(file.rows())

@@ -258,7 +258,8 @@ def test_a_thousand_environments_or_classes(random, name, many):
 def test_a_rank_test_of_a_thousand_environments(random):
     X, y, e = drawn(random, n=12_000, n_environments=1000, d=3)
     isr, peak = peak_of(lambda: ISR(random_state=0, n_permutations=99).fit(X, y, environments=e))
-    assert isr.n_spurious_ == 1
+    assert_same_line(amounts(isr.subspace_, X), X[:, 0], atol=0.05)
+    assert isr.n_spurious_ <= 2  # one too many in a hundredth of the draws, by the test's level
     assert peak < 600 * MEGABYTE
 
 

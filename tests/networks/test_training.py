@@ -130,7 +130,7 @@ def test_a_process_that_is_killed_goes_on(blow, seed, tmp_path):
     whole = run_script(seed, tmp_path / "whole")
     whole.communicate()
     assert whole.returncode == 0
-    for _ in range(4):
+    for _ in range(2):
         process = run_script(seed, tmp_path / "killed")
         for _ in range(python_random.Random(seed).randint(5, 120)):
             process.stdout.readline()

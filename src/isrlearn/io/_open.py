@@ -130,12 +130,22 @@ class RowFile:
         wanted_chunks = None if last is None else last - first
         for features in islice(_undamaged(self.reader, first), wanted_chunks):
             start, stop = stop, stop + len(features)
+            self._refuse_rows(stop, stop <= self.reader.n_rows)
             wanted = used[start:stop]
             rows = slice(start, stop) if wanted.all() else start + np.flatnonzero(wanted)
             yield Chunk(
                 features if wanted.all() else features[wanted],
                 self.labels.part(rows),
                 self.environments.part(rows),
+            )
+        whole = last is None or last >= self.n_chunks
+        self._refuse_rows(stop, not whole or stop == self.reader.n_rows)
+
+    def _refuse_rows(self, n_rows: int, as_claimed: bool) -> None:
+        if not as_claimed:
+            raise DataError(
+                f"{self.reader.path} is damaged: {n_rows} rows of features were read, and it says "
+                f"that it has {self.reader.n_rows}. Write the file again."
             )
 
 
