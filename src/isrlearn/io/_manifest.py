@@ -82,6 +82,8 @@ class Manifest:
 
     def __post_init__(self) -> None:
         row_bytes = sum(kind.row_bytes for kind in self.kinds.values())
+        if len({shard.name for shard in self.shards}) < len(self.shards):
+            raise FeatureFileError("it names a shard twice")
         for shard in self.shards:
             if Path(shard.name).name != shard.name:
                 raise FeatureFileError(f"it names {shard.name!r:.80}, outside the folder")

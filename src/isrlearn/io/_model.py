@@ -1,6 +1,6 @@
 """A linear model in one safetensors file: what predicting needs, and how it was made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from isrlearn._folding import fold
+from isrlearn._labels import LONGEST
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io._schema import Column, Schema
@@ -17,6 +18,17 @@ from isrlearn.io._tensors import protocol_of, read_tensors, write_tensors
 PROTOCOL: Final = 2
 """2: sealed. 1 is read as well."""
 ARRAYS: Final = ("weight", "bias", "fill")
+
+
+def _labels(names: Any) -> LabelArray:
+    _refuse_long(names)
+    return np.array(names)
+
+
+def _refuse_long(names: Iterable[Any]) -> None:
+    """Refuse texts as classes: an array of strings gives each the room of the longest."""
+    if any(isinstance(name, str) and len(name) > LONGEST for name in names):
+        raise ValueError(f"a class has a name of more than {LONGEST} characters: shorten it.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +74,7 @@ class LinearModel:
                 f"classes are {self.classes.tolist()!r:.100}: at least two different integers or "
                 "strings are needed."
             )
+        _refuse_long(self.classes.tolist())
         n_rows = 1 if len(self.classes) == 2 else len(self.classes)
         n_features = len(self.schema.feature_names)
         shapes = {"weight": (n_rows, n_features), "bias": (n_rows,), "fill": (n_features,)}
@@ -141,7 +154,7 @@ class LinearModel:
         card, arrays = read_tensors(path, "a model that isrlearn fit wrote")
         protocol_of(path, card, PROTOCOL)
         try:
-            classes = np.array(card["classes"])
+            classes = _labels(card["classes"])
             schema = Schema.from_json(card["schema"])
             return cls(**arrays, classes=classes, schema=schema, made=dict(card["made"]))
         except (KeyError, TypeError, ValueError) as error:

@@ -11,8 +11,10 @@ from sklearn.base import BaseEstimator
 
 from isrlearn._base import ISRTransformer
 from isrlearn._files import write_whole
+from isrlearn._json import parse_json
 from isrlearn._seal import UNSEALED, is_whole, seal
 from isrlearn.exceptions import ModelFileError
+from isrlearn.io._skops_parts import check_parts
 
 PROTOCOL: Final = 1
 LARGEST_SCATTERS: Final = 64 * 2**20
@@ -92,6 +94,7 @@ def read_estimator(path: Path, trusted: Sequence[str] = ()) -> Any:
     _check(path)
     allowed = {*TRUSTED, *trusted}
     try:
+        check_parts(path, TRUSTED, trusted)
         unknown = sorted(set(get_untrusted_types(file=path)) - allowed)
         if unknown:
             raise ModelFileError(
@@ -108,15 +111,15 @@ def read_estimator(path: Path, trusted: Sequence[str] = ()) -> Any:
 
 
 def _check(path: Path) -> None:
-    """Refuse what is damaged, was not written here, or would be larger than it looks."""
+    """Refuse what is damaged, or was not written here."""
     if not path.is_file():
         raise ModelFileError(f"{path} is not there: name a model that isrlearn.save wrote.")
     try:
         with zipfile.ZipFile(path) as file:
-            members, comment = file.infolist(), file.comment
-        card = json.loads(comment or b"{}")
+            comment = file.comment
+        card = parse_json((comment or b"{}").decode("utf-8"))
         protocol = card.get("isrlearn")
-    except (zipfile.BadZipFile, ValueError, AttributeError, OSError, RecursionError) as error:
+    except (zipfile.BadZipFile, ValueError, AttributeError, OSError) as error:
         raise ModelFileError(f"{path} is no model of isrlearn ({str(error)[:100]}).") from error
     if protocol != PROTOCOL:
         raise ModelFileError(
@@ -127,12 +130,6 @@ def _check(path: Path) -> None:
         raise ModelFileError(
             f"{path} is damaged: its content is not what was sealed. Copy or write it again."
         )
-    for member in members:
-        if member.compress_type != zipfile.ZIP_STORED or Path(member.filename).parent != Path():
-            raise ModelFileError(
-                f"{path} has a member {member.filename!r:.60} that is compressed or not in the "
-                "file's own folder: isrlearn.save writes none such."
-            )
 
 
 def _without_scatters(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn._files import write_whole
+from isrlearn._json import parse_json
 from isrlearn._seal import UNSEALED, is_whole, seal
 from isrlearn._typing import Float64Array
 from isrlearn.exceptions import ModelFileError
@@ -60,10 +61,10 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Float
     try:
         with safe_open(path, framework="np") as file:
             texts = file.metadata() or {}
-            card = json.loads(texts[CARD])
+            card = parse_json(texts[CARD])
             _require_seal(path, texts, card)
             arrays = {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, ValueError, TypeError, OSError, RecursionError) as error:
+    except (SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
         if isinstance(error, ModelFileError):
             raise
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from isrlearn._labels import LONGEST
 from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.exceptions import DataError
@@ -88,8 +89,19 @@ def codes_of(texts: Texts, who: str, way_out: str) -> list[Code | None]:
     list of int, str or None
     """
     distinct = {text for text in texts if text is not None}
+    _refuse_long(distinct, who)
     meaning = _meanings(distinct, who, way_out)
     return [None if text is None else meaning[text] for text in texts]
+
+
+def _refuse_long(distinct: Iterable[str], who: str) -> None:
+    """Refuse texts: an array of strings gives every row the room of the longest."""
+    longest = max(distinct, key=len, default="")
+    if len(longest) > LONGEST:
+        raise DataError(
+            f"{who} has a value of {len(longest)} characters, {brief(longest)}: give at most "
+            f"{LONGEST}, such as a short name."
+        )
 
 
 def crossed(columns: Sequence[Sequence[Code | None]]) -> list[Code | None]:

@@ -195,7 +195,11 @@ def _efficientnet_lite0(n_classes: int) -> Backbone:
 
 
 def _weights_of(path: Path) -> dict[str, Any]:
-    """Read tensors, and nothing else, out of a file that torch wrote."""
+    """Read tensors, and nothing else, out of a file that torch wrote.
+
+    Before torch 2.6 a file could get around `weights_only` (CVE-2025-32434). This one is part of a
+    package whose code was imported a moment ago, so it could do no more; no other is read so.
+    """
     try:
         found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return dict(found)

@@ -14,6 +14,7 @@ from torch import nn
 
 from isrlearn._files import write_whole
 from isrlearn._json import parse_json
+from isrlearn._limits import refuse_irregular
 from isrlearn._seal import MARK, UNSEALED, is_whole, seal
 from isrlearn.exceptions import TrainingError
 
@@ -63,6 +64,7 @@ def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
     notes : dict
     """
     try:
+        refuse_irregular(path)
         with safe_open(path, framework="pt") as file:
             texts = file.metadata() or {}
             notes = parse_json(texts.get("isrlearn", "{}"))
