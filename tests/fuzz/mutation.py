@@ -1,7 +1,9 @@
 """Bytes as decisions: how a valid file is changed, so that the change lies deep inside it."""
 
 import copy
+import hashlib
 import json
+import re
 import struct
 
 NUMBERS = (0, 1, -1, 2, 3, 127, 255, 256, 65535, 2**31 - 1, 2**31, 2**32 - 1, 10**12, 2**62, 2**63)
@@ -121,18 +123,18 @@ CHANGES = (
 )  # fmt: skip
 
 
-def mutated_tree(tree, source: Source, most: int = 4):
+def mutated_tree(tree, source: Source, most: int = 4, deepest: int = 5):
     """Return plain values, as of json, with a few of them replaced, dropped or repeated."""
     tree = copy.deepcopy(tree)
     for _ in range(source.below(most + 1)):
         if not source:
             break
-        tree = _mutated_once(tree, source)
+        tree = _mutated_once(tree, source, deepest)
     return tree
 
 
-def _mutated_once(tree, source):
-    steps = source.below(6)
+def _mutated_once(tree, source, deepest):
+    steps = source.below(deepest + 1)
     holder, key = None, None
     here = tree
     for _ in range(steps):
@@ -173,6 +175,19 @@ def _odd(source):
 def as_json(tree) -> bytes:
     """Return json; what json cannot hold becomes text."""
     return json.dumps(tree, default=str).encode("utf-8", "surrogatepass")
+
+
+SEAL = re.compile(rb"isrlearn-sha256:([0-9a-f]{64})")
+
+
+def sealed_again(data: bytes, source: Source) -> bytes:
+    """Return a file with the right seal, nearly always: else no change is seen behind it."""
+    places = [found.span(1) for found in SEAL.finditer(data)]
+    if len(places) != 1 or source.below(8) == 7:
+        return data
+    start, end = places[0]
+    digest = hashlib.sha256(data[:start] + b"0" * 64 + data[end:]).hexdigest()
+    return data[:start] + digest.encode() + data[end:]
 
 
 def safetensors_bytes(header: bytes, body: bytes, source: Source) -> bytes:

@@ -4,6 +4,7 @@ import io
 import json
 import sqlite3
 import tempfile
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -111,6 +112,48 @@ def model() -> tuple[dict, dict, bytes]:
         header, body = split_safetensors((Path(folder) / "m.safetensors").read_bytes())
     card = json.loads(header.pop("__metadata__")["isrlearn"])
     return header, card, body
+
+
+@cache
+def subspace_file() -> tuple[dict, dict, bytes]:
+    """Return the header without its card, the card, and the body."""
+    import isrlearn
+
+    found = isrlearn.Subspace.orthogonal(np.array([[1.0, 0.0]]), centre=np.zeros(2))
+    with tempfile.TemporaryDirectory() as folder:
+        isrlearn.save(found, Path(folder) / "s.safetensors")
+        header, body = split_safetensors((Path(folder) / "s.safetensors").read_bytes())
+    card = json.loads(header.pop("__metadata__")["isrlearn"])
+    return header, card, body
+
+
+@cache
+def estimators() -> tuple[bytes, ...]:
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    import isrlearn
+    from isrlearn.datasets import load_penguins
+
+    X, y, species = load_penguins()
+    steps = StandardScaler(), FunctionTransformer(np.exp)
+    rank_tested = isrlearn.ISR(n_permutations=99, random_state=0)
+    fitted = (
+        isrlearn.ISRMean(1).fit(X, y, environments=species),
+        isrlearn.ISRClassifier(rank_tested).fit(X, y, environments=species),
+        make_pipeline(*steps, SGDClassifier(random_state=0)).fit(X, y),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for place, estimator in enumerate(fitted):
+            isrlearn.save(estimator, Path(folder) / f"{place}.skops")
+        return tuple(contents(Path(folder)).values())
+
+
+def split_zip(data: bytes) -> tuple[dict[str, bytes], bytes]:
+    """Return the members and the comment."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}, archive.comment
 
 
 @cache
