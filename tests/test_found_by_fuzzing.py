@@ -9,8 +9,14 @@ import pytest
 import isrlearn
 from isrlearn import ISRClassifier, ISRMean
 from isrlearn._conditioning import covariance_evidence, given_classes
-from isrlearn.exceptions import DataError, FeatureFileError, StoreError, TrainingError
-from isrlearn.io import Schema, open_rows, read_data
+from isrlearn.exceptions import (
+    DataError,
+    FeatureFileError,
+    ModelFileError,
+    StoreError,
+    TrainingError,
+)
+from isrlearn.io import FeatureFile, Schema, open_rows, read_data
 from isrlearn.moments import CellMoments
 from isrlearn.subspace import Subspace
 
@@ -311,3 +317,38 @@ def test_a_file_with_other_rows_than_it_claims_is_damaged(rows, tmp_path, read):
     file = replace(file, reader=replace(file.reader, chunks=lambda first: iter(parts)))
     with pytest.raises(DataError, match=f"{read} rows of features were read, and .* has 40"):
         ISRMean(1).fit(file.rows())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plain: plain["shards"][0].update(bytes=float("inf")),
+        lambda plain: plain["kinds"]["features"].update(shape=[float("inf")]),
+        lambda plain: plain["kinds"]["features"].update(shape=[-2]),
+        lambda plain: plain["kinds"]["features"].update(dtype="a"),
+        lambda plain: plain["kinds"]["features"].update(dtype=["f8"]),
+    ],
+)
+def test_a_manifest_with_no_size_or_type_is_damaged(tmp_path, change):
+    pytest.importorskip("safetensors")
+    from hostile_files import feature_folder
+
+    from isrlearn._json import read_json
+    from isrlearn._seal import write_sealed
+
+    manifest = feature_folder(tmp_path / "features") / "manifest.json"
+    plain = read_json(manifest)
+    change(plain)
+    write_sealed(manifest, {k: v for k, v in plain.items() if k not in ("seal", "sealed")})
+    with pytest.raises(FeatureFileError, match=r"manifest\.json is damaged"):
+        FeatureFile.open(manifest.parent)
+
+
+def test_an_estimator_in_a_zip_of_another_version_is_refused(tmp_path):
+    pytest.importorskip("skops", exc_type=ImportError)
+    isrlearn.save(ISRMean(1), tmp_path / "m.skops")
+    data = bytearray((tmp_path / "m.skops").read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 148
+    (tmp_path / "m.skops").write_bytes(data)
+    with pytest.raises(ModelFileError, match="zip file version"):
+        isrlearn.load(tmp_path / "m.skops")

@@ -26,6 +26,7 @@ def features_in(source, folder):
         digest = hashlib.sha256(files[name]).hexdigest()
         if source.below(8):
             manifest = _with_digest(manifest, place, digest)
+            manifest["shards"][place]["bytes"] = len(files[name])
     kind = source.below(4)
     if kind == 1:
         manifest = mutated_tree(manifest, source)

@@ -15,6 +15,8 @@ from isrlearn.exceptions import FeatureFileError
 
 PROTOCOL: Final = 2
 MANIFEST: Final = "manifest.json"
+NUMBERS: Final = frozenset(np.dtype(code).name for code in "efdbhilqBHILQ")
+"""Types of floats and whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +150,13 @@ def _first(plain: Mapping[str, Any]) -> Manifest:
 
 def _second(plain: Mapping[str, Any]) -> Manifest:
     kinds = {
-        str(name): Kind(np.dtype(str(kind["dtype"])).name, tuple(map(int, kind["shape"])))
+        str(name): Kind(_number_type(kind["dtype"]), tuple(map(_whole, kind["shape"])))
         for name, kind in dict(plain["kinds"]).items()
     }
     return Manifest(
         made_of=dict(plain["made_of"]),
         shards=tuple(
-            Shard(str(s["name"]), s["rows"], str(s["sha256"]), int(s["bytes"]))
+            Shard(str(s["name"]), s["rows"], str(s["sha256"]), _whole(s["bytes"]))
             for s in plain["shards"]
         ),
         whole=bool(plain["whole"]),
@@ -162,3 +164,16 @@ def _second(plain: Mapping[str, Any]) -> Manifest:
         classes=tuple(map(str, plain["classes"])),
         environments=tuple(map(str, plain["environments"])),
     )
+
+
+def _number_type(name: Any) -> str:
+    # Not whatever NumPy makes of a text: it has many ways to name a type, some of them deprecated.
+    if name not in NUMBERS:
+        raise ValueError(f"a column has the type {name!r:.40}")
+    return str(name)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r:.40} is no size")
+    return value

@@ -119,7 +119,8 @@ def _check(path: Path) -> None:
             comment = file.comment
         card = parse_json((comment or b"{}").decode("utf-8"))
         protocol = card.get("isrlearn")
-    except (zipfile.BadZipFile, ValueError, AttributeError, OSError) as error:
+    # A version of zip that Python has not is not implemented.
+    except (zipfile.BadZipFile, ValueError, AttributeError, OSError, NotImplementedError) as error:
         raise ModelFileError(f"{path} is no model of isrlearn ({str(error)[:100]}).") from error
     if protocol != PROTOCOL:
         raise ModelFileError(
