@@ -163,6 +163,24 @@ def test_a_lock_is_told_within_one_process_too(tmp_path):
         assert again
 
 
+def test_a_lock_that_is_given_back_is_not_kept_by_a_child(tmp_path):
+    """A process that was forked while the folder was held, as readers of a loader are."""
+    end, begin = os.pipe()
+    with only_user(tmp_path):
+        child = os.fork()
+        if child == 0:
+            os.close(begin)
+            os.read(end, 1)
+            os._exit(0)
+    try:
+        with only_user(tmp_path) as again:
+            assert again
+    finally:
+        os.close(begin)
+        os.close(end)
+        os.waitpid(child, 0)
+
+
 # --- two at once
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ pytest.importorskip("safetensors")
 
 from isrlearn._seal import UNSEALED, seal  # noqa: E402
 from isrlearn.exceptions import FeatureFileError  # noqa: E402
-from isrlearn.io import FeatureFile, Features, FeatureWriter  # noqa: E402
+from isrlearn.io import FeatureFile, Features, FeatureWriter, _features  # noqa: E402
 
 
 def draw(random, n_rows, split=True):
@@ -63,6 +64,29 @@ def test_ctrl_c_keeps_the_rows_that_are_done(random, tmp_path):
         writer.add(draw(random, 9))
         raise KeyboardInterrupt
     assert FeatureWriter(tmp_path, {}).n_written == 9
+
+
+@pytest.mark.parametrize("after", ["write_manifest", "FeatureWriter._save"])
+def test_ctrl_c_beside_the_manifest_writes_no_row_twice(after, random, tmp_path, monkeypatch):
+    """Rows that the manifest lists already are not among those that are still to be written."""
+    rows = draw(random, 30)
+    real = attrgetter(after)(_features)
+
+    def interrupted(*values):
+        real(*values)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    def write():
+        with FeatureWriter(tmp_path, {}, rows_per_shard=10) as writer:
+            for i in range(writer.n_written, 30, 10):
+                writer.add(part(rows, slice(i, i + 10)))
+
+    monkeypatch.setattr(f"isrlearn.io._features.{after}", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    write()
+    assert_same(FeatureFile.open(tmp_path).read(), rows)
 
 
 def test_features_of_something_else_are_refused(random, tmp_path):

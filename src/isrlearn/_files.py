@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 except ImportError:  # Windows: nothing is locked there, so nothing is swept either
     flock = None  # type: ignore[assignment]
 
@@ -137,9 +137,13 @@ def _locked(folder: Path) -> Iterator[bool | None]:
         yield None
         return
     handle = os.open(folder, os.O_RDONLY)
+    ours = None
     try:
-        yield _lock(handle)
+        ours = _lock(handle)
+        yield ours
     finally:
+        if ours:  # closing is not enough: a process that was forked meanwhile has it open, too
+            flock(handle, LOCK_UN)
         os.close(handle)
 
 

@@ -331,11 +331,11 @@ class FeatureWriter:
         digest = hashlib.sha256(data).hexdigest()
         shard = Shard(name, len(columns["labels"]), digest, len(data))
         self._save(replace(self._manifest, shards=(*self._manifest.shards, shard)))
-        self._pending = []
 
     def _save(self, manifest: Manifest) -> None:
         write_manifest(self.folder, manifest)
-        self._manifest = manifest
+        # At once: after Ctrl-C between the two, the same rows would be written a second time.
+        self._manifest, self._pending = manifest, []
 
 
 def kinds_of(rows: Features) -> dict[str, Kind]:
