@@ -26,6 +26,22 @@ def test_a_job_is_written_once_until_it_is_forgotten(store):
     assert store.records() == []
 
 
+def test_what_is_replaced_is_there_until_the_new_is_written(store):
+    jobs = [Job(Problem("3", 2, seed), "isr") for seed in (0, 1)]
+    store.add([result_of(job, 0.25) for job in jobs])
+
+    def stopped():
+        yield result_of(jobs[0], 0.5)
+        raise KeyboardInterrupt
+
+    keys = [job.key for job in jobs]
+    with pytest.raises(KeyboardInterrupt):
+        store.add(stopped(), instead_of=keys)
+    assert [row["error_test"] for row in store.records()] == [0.25, 0.25]
+    assert store.add([result_of(jobs[0], 0.5)], instead_of=keys) == 1
+    assert [row["error_test"] for row in store.records()] == [0.5]
+
+
 def test_rows_carry_what_the_job_was(store):
     job = Job(Problem("3s'", 5, 9, 3, 4, 77, "paper"), "isr", "oracle")
     store.add([result_of(job)])

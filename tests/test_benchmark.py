@@ -1,6 +1,7 @@
 """The benchmark: jobs, what they compute, and the runner."""
 
 import json
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from isrlearn.benchmark.summary import (
     mean_errors,
     of_jobs,
 )
-from isrlearn.exceptions import JobError
+from isrlearn.exceptions import JobError, StoreError
 
 
 def test_the_profiles_have_the_size_of_the_papers_figure():
@@ -283,6 +284,19 @@ def test_redo_drops_nothing_before_there_is_something_new(store):
     jobs = small_grid([f"{__name__}:Strings"], ["3"], [2], range(3))
     store.add([result_of(job, 0.99) for job in jobs])
     with pytest.raises(JobError):
+        run(jobs, store, redo=True)
+    assert frame_of(store)["error_test"].tolist() == [0.99] * 3
+
+
+def test_redo_loses_nothing_if_the_new_cannot_be_written(store, monkeypatch):
+    jobs = small_grid(["erm-whitened"], ["3"], [2], range(3))
+    store.add([result_of(job, 0.99) for job in jobs])
+
+    def full(*values):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("isrlearn.benchmark.store._insert", full)
+    with pytest.raises(StoreError, match="What it has is safe"):
         run(jobs, store, redo=True)
     assert frame_of(store)["error_test"].tolist() == [0.99] * 3
 

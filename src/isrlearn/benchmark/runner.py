@@ -70,9 +70,9 @@ def run(
     n_jobs : int, default=None
         Number of workers; None: as joblib is configured, one worker by default.
     redo : bool, default=False
-        Whether all jobs are run anew. What the store has of them is dropped when the first result
-        is there, all at once: no table mixes old and new, and a method that fails at once costs
-        nothing.
+        Whether all jobs are run anew. What the store has of them is dropped with the writing of the
+        first result, all at once: no table mixes old and new, and a method that fails at once, or a
+        disk that is full, costs nothing.
     on_done : callable, default=None
         Called with the results of each unit of work after they are written.
     client : distributed.Client, default=None
@@ -98,9 +98,8 @@ def run(
     written = 0
     try:
         for results in _computed(work, n_jobs) if client is None else _on_cluster(work, client):
-            if redo and written == 0:
-                store.forget(job.key for job in jobs)
-            written += store.add(results)
+            dropped = [job.key for job in jobs] if redo and written == 0 else []
+            written += store.add(results, instead_of=dropped)
             if on_done is not None:
                 on_done(results)
     except BrokenExecutor as error:

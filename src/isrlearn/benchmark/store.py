@@ -117,15 +117,18 @@ class Store:
         with self._connection() as connection:
             return _has(connection, key)
 
-    def add(self, results: Iterable[JobResult]) -> int:
+    def add(self, results: Iterable[JobResult], *, instead_of: Iterable[str] = ()) -> int:
         """Write finished jobs, all or none, and leave alone what is there; return how many are new.
 
         Parameters
         ----------
         results : iterable of JobResult
             Finished jobs.
+        instead_of : iterable of str, default=()
+            Keys of jobs that are dropped when these are written, and only then.
         """
         with self._transaction() as connection:
+            _drop(connection, instead_of)
             return sum(_insert(connection, result) for result in results)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -137,8 +140,7 @@ class Store:
             Keys of the jobs.
         """
         with self._transaction() as connection:
-            dropped = [(key,) for key in keys]
-            connection.executemany("DELETE FROM results WHERE job = ?", dropped)
+            _drop(connection, keys)
 
     def records(self) -> list[dict[str, Any]]:
         """Return all rows in a fixed order, each as a dictionary."""
@@ -285,6 +287,10 @@ def _insert(connection: sqlite3.Connection, result: JobResult) -> int:
     rows = [(*row, _seal(row)) for row in rows]
     connection.executemany(f"INSERT INTO results ({names}) VALUES ({marks})", rows)
     return 1
+
+
+def _drop(connection: sqlite3.Connection, keys: Iterable[str]) -> None:
+    connection.executemany("DELETE FROM results WHERE job = ?", [(key,) for key in keys])
 
 
 def _seal(values: Sequence[Any]) -> str:
