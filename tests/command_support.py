@@ -27,7 +27,7 @@ CALLS = {
     "bench run": f"--examples 3 {BENCH}",
     "bench status": "--store {store}",
     "bench table": "--store {store}",
-    "bench plot": "--store {store} --out {out}/f.svg",
+    "bench plot": "--store {store} --out {out}/f.svg --html",
     "bench export": "--store {store} --csv {out}/a.csv --parquet {out}/a.parquet",
     "bench complexity": f"--d-s 1 {BENCH} --out {{out}}/c.png",
     "reproduce table1": "--data {images} --config {plan} --seeds 1 --objectives erm --out {out}",

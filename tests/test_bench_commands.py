@@ -202,6 +202,7 @@ def test_the_page_for_your_own_method_is_right(tmp_path):
         (["plot", "--out", "figure.bmp"], ".png, .svg or .pdf"),
         (["export"], "--csv FILE or --parquet FILE"),
         (["export", "--store", "empty.sqlite", "--csv", "empty.sqlite", "--force"], "store itself"),
+        (["export", "--csv", "a", "--parquet", "./a"], "both a: name two files"),
         (["run", "--methods"], "--methods is followed by nothing"),
         (["run", "--n-environments", "--seeds", "1"], "--n-environments is followed by nothing"),
         (["complexity", "--out", "figure.txt"], ".png, .svg or .pdf"),

@@ -4,6 +4,8 @@ A limit on the size of files stands for a full disk everywhere: the system refus
 passes it, in the midst of a file. Where file systems may be mounted, a small one is really filled.
 """
 
+import errno
+import os
 import resource
 import shutil
 import subprocess
@@ -165,6 +167,29 @@ def test_a_read_only_disk_is_one_line(command, processes, fault_world, sizes, tm
         remount("rw")
         check_refusal(end, out)
         assert snapshot(out) == before
+
+
+def test_a_disk_that_is_full_only_when_it_is_asked_to_write(tmp_path, monkeypatch, random):
+    """Quotas and network disks may refuse as late as that; files that belong together stay so."""
+    from isrlearn._cli_support import written_together
+
+    paths = [tmp_path / name for name in ("model", "page", "table")]
+    for path in paths:
+        path.write_text("earlier")
+    real, n_before = os.fsync, int(random.integers(3))
+    handles = []
+
+    def full(handle):
+        handles.append(handle)
+        if len(handles) > n_before:
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+        real(handle)
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="quota"), written_together(*paths) as places:
+        for place in places:
+            place.write_text("new")
+    assert snapshot(tmp_path) == {path.name: b"earlier" for path in paths}
 
 
 # --- the same of functions

@@ -1,5 +1,7 @@
 """Ctrl-C at every step that changes the disk: nothing is half-written, old and new never mixed."""
 
+import errno
+import io
 import json
 import os
 import random as chance
@@ -41,6 +43,7 @@ class Steps:
         self.below = None
         self.count = 0
         self.stop_at = None
+        self.number = signal.SIGINT
         self.known = False
 
     def __call__(self, event, details):
@@ -50,14 +53,14 @@ class Steps:
         if opened or event in CHANGES:
             self.count += 1
             if self.count == self.stop_at:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(self.number)
 
     @contextmanager
-    def watch(self, folder, stop_at=None):
+    def watch(self, folder, stop_at=None, number=signal.SIGINT):
         if not self.known:
             sys.addaudithook(self)  # it cannot be removed: without a folder it does nothing
             self.known = True
-        self.below, self.count, self.stop_at = str(folder), 0, stop_at
+        self.below, self.count, self.stop_at, self.number = str(folder), 0, stop_at, number
         # Processes in the background ignore Ctrl-C, and that is inherited.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -194,6 +197,72 @@ def test_stopped_at_any_step_it_goes_on_to_the_same_end(command, world, tmp_path
     # A checkpoint that outlives the end of its training is whole, and not looked at any more.
     left = {name for name in snapshot(out) if not name.endswith("checkpoint.safetensors")}
     assert left == set(snapshot(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("command", ["fit", "train", "extract", "bench run"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_the_system_sends_is_as_ctrl_c(command, number, world, tmp_path, random, capsys):
+    """A queue whose time is over, a container that is stopped, a terminal that is closed."""
+    skip_without_torch(command)
+    with STEPS.watch(tmp_path / "whole") as steps:
+        assert run(*arguments(command, world, out=tmp_path / "whole")) == 0
+    words = arguments(command, world, out=tmp_path / "out")
+    for stop_at in some_steps(steps.count, random)[:2]:
+        capsys.readouterr()
+        with STEPS.watch(tmp_path / "out", stop_at, number):
+            code = run(*words)
+        assert code in (0, 128 + number)
+        assert signal.getsignal(number) is signal.SIG_DFL
+        if code:
+            assert capsys.readouterr().err.splitlines()[-1].startswith("isrlearn: interrupted; ")
+        assert unfinished(tmp_path) == []
+        if code == 0:
+            remove(tmp_path / "out")
+    assert run(*words) == 0
+    assert set(snapshot(tmp_path / "whole")) <= set(snapshot(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_reader_that_is_gone_is_nothing_to_tell(more, world, tmp_path):
+    end, begin = os.pipe()
+    os.close(end)
+    store = arguments("bench status", world, out=tmp_path)
+    words = [sys.executable, "-m", "isrlearn", *map(str, store), *more]
+    try:
+        done = subprocess.run(words, stdout=begin, stderr=subprocess.PIPE, text=True, timeout=300)
+    finally:
+        os.close(begin)
+    assert done.returncode == 141
+    assert "isrlearn:" not in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_standard_output_without_room_is_not_taken_for_a_file(more, world, tmp_path):
+    words = [*map(str, arguments("fit", world, out=tmp_path / "out")), *more]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "isrlearn", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("isrlearn: standard output cannot be written")
+    assert "Traceback" not in done.stderr and "ignored" not in done.stderr
+    assert set(snapshot(tmp_path / "out")) == {"m.safetensors", "m.html"}
+
+
+def test_a_log_without_room_stops_nothing(monkeypatch):
+    from isrlearn._cli_support import note
+
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stderr", Full())
+    note("half of it is done")
 
 
 def start(folder, *words):

@@ -27,7 +27,8 @@ Where to start: isrlearn demo shows what it is about. With rows of your own: isr
 see whether it helps, then isrlearn fit. Each command says more: isrlearn fit --help.
 
 Exit codes: 0 done; 2 a mistake in the call or in a file, told in one line on standard error; 130 \
-stopped by Ctrl-C, with nothing half-written left.
+stopped by Ctrl-C, with nothing half-written left; 143 and 129 the same by SIGTERM and SIGHUP; 141 \
+nobody reads what is printed.
 """
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "Start": (demo,),

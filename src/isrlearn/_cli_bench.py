@@ -22,8 +22,8 @@ from isrlearn._cli_options import (
     Wholes,
 )
 from isrlearn._cli_progress import progress, working
+from isrlearn._cli_signals import Interrupted, uninterrupted
 from isrlearn._cli_support import (
-    Interrupted,
     Result,
     UserError,
     answering,
@@ -31,7 +31,6 @@ from isrlearn._cli_support import (
     may_write,
     mistakes_of_the_user,
     say,
-    uninterrupted,
     written_together,
 )
 

@@ -104,11 +104,11 @@ def plot(
     may_write(out, force, *PICTURES)
     begin = time.monotonic()
     means = means_of(store)
-    with all_or_nothing():
-        draw(out, lambda figures: figures.unit_test_figure(means))
-        if page is not None:
-            write_bench_page(means, page, "--html", made_here(begin))
     files = {"picture": out} if page is None else {"picture": out, "report": page}
+    with all_or_nothing(), written_together(*files.values()) as (picture, *pages):
+        draw(picture, lambda figures: figures.unit_test_figure(means))
+        for place in pages:
+            write_bench_page(means, place, "--html", made_here(begin))
     return Result({"cells": means.to_dict("records")}, files=files)
 
 
@@ -148,6 +148,8 @@ def export(
     wanted = {name: path for name, (path, _) in files.items() if path is not None}
     if not wanted:
         raise UserError("bench export needs --csv FILE or --parquet FILE.")
+    if csv is not None and parquet is not None and csv.resolve() == parquet.resolve():
+        raise UserError(f"--csv and --parquet are both {csv}: name two files.")
     for path, option in files.values():
         if path is not None:
             _not_the_store(path, store)

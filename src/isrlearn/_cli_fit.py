@@ -14,8 +14,8 @@ from isrlearn._cli_data import AS_FOUND, Columns
 from isrlearn._cli_options import Data, Flag, Force, Rule, Scheduler
 from isrlearn._cli_pages import Html, made_here, page_file
 from isrlearn._cli_progress import watching, working
+from isrlearn._cli_signals import Interrupted
 from isrlearn._cli_support import (
-    Interrupted,
     Result,
     UserError,
     all_or_nothing,

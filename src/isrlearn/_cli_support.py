@@ -5,9 +5,7 @@ import inspect
 import json
 import math
 import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
@@ -18,11 +16,12 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from isrlearn._cli_signals import Interrupted, uninterrupted
 from isrlearn._files import blaming, put_in_place, staging
 from isrlearn._text import visible
 
 USAGE_ERROR = 2
-INTERRUPTED = 130
+READER_GONE = 141  # as shells tell of a program that SIGPIPE ended
 WIDE = 118
 
 
@@ -30,24 +29,54 @@ class UserError(Exception):
     """A mistake of the user: one line on standard error, exit code 2."""
 
 
-class Interrupted(Exception):
-    """Ctrl-C, with a line about what is saved; exit code 130."""
+class ReaderGone(Exception):
+    """Nobody reads standard output any more, as after ``| head``: there is nothing to tell."""
+
+
+class _Terminal(Console):
+    def on_broken_pipe(self) -> None:
+        raise ReaderGone
 
 
 def terminal(*, stderr: bool = False, width: int | None = None) -> Console:
     """Return a console; one without colour and control codes in a pipe and with NO_COLOR."""
     plain = False if os.environ.get("NO_COLOR") else None
-    return Console(stderr=stderr, width=width, force_terminal=plain)
+    return _Terminal(stderr=stderr, width=width, force_terminal=plain)
 
 
 def say(text: str) -> None:
     """Print text on standard output as it is: nothing is wrapped, coloured or replaced."""
-    _print(terminal(), text)
+    with _standard_output():
+        _print(terminal(), text)
 
 
 def note(text: str) -> None:
     """Print text on standard error as it is."""
-    _print(terminal(stderr=True), text)
+    with suppress(OSError, ReaderGone):  # a log that is full is no reason to stop
+        _print(terminal(stderr=True), text)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Let what is printed go out now, and tell errors of it from those of files."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
+    except OSError as error:
+        mute()
+        raise UserError(
+            f"standard output cannot be written: {error.strerror}. Files of this command are not "
+            "concerned: look for them before you run it again."
+        ) from error
+
+
+def mute() -> None:
+    """Let nothing more get to standard output: Python would try once more at its end."""
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print(console: Console, text: str) -> None:
@@ -91,8 +120,8 @@ class Result:
                 say(part)
                 continue
             console = terminal()
-            # A file has no edge to wrap at.
-            (console if console.is_terminal else terminal(width=WIDE)).print(part)
+            with _standard_output():  # a file has no edge to wrap at
+                (console if console.is_terminal else terminal(width=WIDE)).print(part)
         for name, path in self.files.items():
             say(f"{name.capitalize()}: {path.resolve()}")
 
@@ -116,10 +145,11 @@ def answering(command: Callable[..., Result]) -> Callable[..., None]:
         # What libraries and methods of the user print must not get between.
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
             result = command(*values, **options)
-        if as_json:
-            sys.stdout.write(result.as_json() + "\n")
-        else:
+        if not as_json:
             result.show()
+        elif sys.stdout is not None:
+            with _standard_output():
+                sys.stdout.write(result.as_json() + "\n")
 
     asked = inspect.signature(command)
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -273,8 +303,7 @@ def written_together(*paths: Path, option: str = "--out") -> Iterator[list[Path]
                 places = [stages[path.parent] / path.name for path in paths]
                 yield places
                 with uninterrupted():
-                    for place, path in zip(places, paths, strict=True):
-                        put_in_place(place, path)
+                    put_in_place(dict(zip(places, paths, strict=True)))
         finally:
             with uninterrupted():
                 held.close()
@@ -290,56 +319,3 @@ def warnings_as_notes() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
-
-
-@contextmanager
-def ctrl_c_wins() -> Iterator[None]:
-    """Let Ctrl-C be the end of everything, also where a library makes another error of it.
-
-    An extension module that is stopped while it is imported reports that it cannot be imported.
-    """
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    pressed = threading.Event()
-
-    def remember(number: int, frame: Any) -> None:
-        pressed.set()
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, remember)
-    try:
-        yield
-    except Interrupted:
-        raise
-    except Exception:
-        if pressed.is_set():
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
-def uninterrupted(*, heeding: bool = False) -> Iterator[None]:
-    """Keep Ctrl-C out of steps that belong together and take no time.
-
-    Parameters
-    ----------
-    heeding : bool, default=False
-        Whether a Ctrl-C that came meanwhile counts after these steps; else it came too late.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed: list[int] = []
-    # Not SIG_IGN, which processes that are started would inherit.
-    signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed and heeding:
-        signal.raise_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ the next one that writes there, and what is being written is left alone. No cloc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +35,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     with blaming(path), staging(path.parent) as stage:
         place = stage / path.name
         write(place)
-        put_in_place(place, path)
+        put_in_place({place: path})
 
 
 @contextmanager
@@ -56,19 +56,22 @@ def blaming(*paths: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror or str(error), whole) from error
 
 
-def put_in_place(place: Path, path: Path) -> None:
-    """Move a file that is finished to where it is wanted; what is there is replaced.
+def put_in_place(moves: Mapping[Path, Path]) -> None:
+    """Move files that are finished to where they are wanted; what is there is replaced.
 
     Parameters
     ----------
-    place : Path
-        The file, in a folder that `staging` gave.
-    path : Path
-        Where it is wanted, on the same file system.
+    moves : mapping of Path to Path
+        By each file, in a folder that `staging` gave, where it is wanted on the same file system.
     """
-    sync(place)  # else a crash of the machine could leave a file of the right name and no content
-    place.replace(path)
-    sync(path.parent)
+    # All before the first is moved: a disk may say only now that it is full. And without it a crash
+    # of the machine could leave a file of the right name and no content.
+    for place in moves:
+        sync(place)
+    for place, path in moves.items():
+        place.replace(path)
+    for folder in {path.parent for path in moves.values()}:
+        sync(folder)
 
 
 @contextmanager

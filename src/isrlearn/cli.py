@@ -12,12 +12,13 @@ try:  # everything that takes time: Ctrl-C may come here already
     from cyclopts.exceptions import MissingArgumentError
 
     from isrlearn._cli_app import app
+    from isrlearn._cli_signals import Interrupted, ctrl_c_wins, stop_code
     from isrlearn._cli_support import (
-        INTERRUPTED,
+        READER_GONE,
         USAGE_ERROR,
-        Interrupted,
+        ReaderGone,
         UserError,
-        ctrl_c_wins,
+        mute,
         note,
         warnings_as_notes,
     )
@@ -46,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         with ctrl_c_wins(), warnings_as_notes():
             app(arguments, exit_on_error=False, print_error=False)
+    except ReaderGone:
+        mute()
+        sys.exit(READER_GONE)
     except (CycloptsError, UserError, OSError) as error:
         note(f"isrlearn: {_words(error)}")
         sys.exit(USAGE_ERROR)
@@ -54,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # Python notes a Ctrl-C that came through code made of a string, as that of data classes is,
         # and would end by the signal instead; the next such code lets it forget.
         exec("")
-        sys.exit(INTERRUPTED)
+        sys.exit(stop_code())
     sys.exit(0)
 
 
