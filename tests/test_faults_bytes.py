@@ -196,7 +196,7 @@ def make_sums(folder, random):
     X, y, e = draw_rows(random)
     ISR(1).fit(Resumed(ChunkedRows.from_chunks([(X, y, e)]), folder / "sums"))
     largest = max((folder / "sums").iterdir(), key=lambda path: path.stat().st_size)
-    shutil.copy(largest, folder / "sum.npz")
+    _resume._save(folder / "sum.npz", _resume._load(largest))  # it knows its name
 
 
 def read_sums(folder):

@@ -169,15 +169,15 @@ def test_a_read_only_disk_is_one_line(command, processes, fault_world, sizes, tm
         assert snapshot(out) == before
 
 
-def test_a_disk_that_is_full_only_when_it_is_asked_to_write(tmp_path, monkeypatch, random):
+@pytest.mark.parametrize("n_before", range(3))
+def test_a_disk_that_is_full_only_when_it_is_asked_to_write(n_before, tmp_path, monkeypatch):
     """Quotas and network disks may refuse as late as that; files that belong together stay so."""
     from isrlearn._cli_support import written_together
 
     paths = [tmp_path / name for name in ("model", "page", "table")]
     for path in paths:
         path.write_text("earlier")
-    real, n_before = os.fsync, int(random.integers(3))
-    handles = []
+    real, handles = os.fsync, []
 
     def full(handle):
         handles.append(handle)

@@ -476,3 +476,16 @@ def test_a_result_of_a_kind_that_is_not_known_is_not_kept(random, tmp_path, save
     for _ in range(2):
         assert Resumed(source.rows(), tmp_path).total(count) == n_rows
     assert source.n_read == 2 * len(source.parts)
+
+
+def test_sums_under_the_name_of_another_pass_are_taken_again(random, tmp_path):
+    estimator = ISRClassifier(ISRMean(1), RidgeClassifier())
+    source = draw_source(random)
+    expected = results_of(estimator.fit(Resumed(source.rows(), tmp_path)))
+    for path in sorted(tmp_path.iterdir()):
+        _save(tmp_path / "other.npz", _load(path))
+        (tmp_path / "other.npz").replace(path)
+        assert _load(path) is None
+    n_read = source.n_read
+    assert_bit_equal(results_of(estimator.fit(Resumed(source.rows(), tmp_path))), expected)
+    assert source.n_read > n_read

@@ -128,13 +128,13 @@ def _feed(found: Any, value: Any) -> None:
 def _save(path: Path, begun: Begun) -> None:
     how_far = np.array([begun.n_chunks, begun.n_rows, begun.mark], dtype=np.int64)
     arrays = {"how_far": how_far, **_flat(begun.running, "result")}
-    arrays["check"] = np.array(_check(arrays))
+    arrays["check"] = np.array(_check(arrays, path.name))
     write_whole(path, lambda place: _write(place, arrays))
 
 
-def _check(arrays: Mapping[str, Any]) -> int:
-    """Return a number that other names or values hardly have."""
-    found = 0
+def _check(arrays: Mapping[str, Any], file: str) -> int:
+    """Return a number that other names or values hardly have, nor the sum of another pass."""
+    found = zlib.crc32(file.encode())
     for name, value in sorted(arrays.items()):
         found = zlib.crc32(f"{name}{value.dtype}{value.shape}".encode(), found)
         content: Any = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
@@ -153,7 +153,7 @@ def _load(path: Path) -> Begun | None:
         return None
     try:
         arrays = read_arrays(path)
-        if int(arrays.pop("check")) != _check(arrays):
+        if int(arrays.pop("check")) != _check(arrays, path.name):
             return None
         n_chunks, n_rows, mark = arrays["how_far"].tolist()
         return Begun(n_chunks, n_rows, mark, _built(arrays, "result"))
