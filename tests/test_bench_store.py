@@ -42,6 +42,13 @@ def test_what_is_replaced_is_there_until_the_new_is_written(store):
     assert [row["error_test"] for row in store.records()] == [0.5]
 
 
+def test_a_store_whose_last_byte_is_missing_is_refused(store):
+    store.add([result_of(Job(Problem("3", 2, 0), "isr"))])
+    store.path.write_bytes(store.path.read_bytes()[:-1])
+    with pytest.raises(StoreError, match="its end is missing"):
+        store.check()
+
+
 def test_rows_carry_what_the_job_was(store):
     job = Job(Problem("3s'", 5, 9, 3, 4, 77, "paper"), "isr", "oracle")
     store.add([result_of(job)])
