@@ -1,4 +1,4 @@
-"""Weights that make every (class, environment) group count the same."""
+"""Weights of rows in heads: every (class, environment) group counts the same, none overflows."""
 
 import numpy as np
 
@@ -6,6 +6,40 @@ from isrlearn._labels import UNKNOWN
 from isrlearn._passes import AllMoments, GroupFactors
 from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows
+
+# Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
+LEAST_MEAN, MOST_MEAN = 1e-16, 1e8
+
+
+def bearable(total: float, n_rows: int) -> float:
+    """Return the factor that brings a mean weight between 1e-16 and 1e8, where heads work.
+
+    A head sets the weights against its penalty, so their scale matters and is kept within these
+    limits. Beyond them solvers overflow, find singular systems or never end; single precision,
+    in which heads of float32 rows take their weights, ends at 1e38.
+
+    Parameters
+    ----------
+    total : float
+        Sum of the weights.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> bearable(20.0, 10), bearable(1e151, 10)
+    (1.0, 1e-142)
+    """
+    mean = total / n_rows
+    return float(np.clip(mean, LEAST_MEAN, MOST_MEAN) / mean)
+
+
+def bearable_weights(weights: Float64Array | None) -> Float64Array | None:
+    """Return weights of rows, or None, in the range of `bearable`."""
+    if weights is None:
+        return None
+    factor = bearable(float(weights.sum()), len(weights))
+    return weights if factor == 1 else weights * factor
 
 
 def balanced_factors(known: Float64Array, others: Float64Array) -> Float64Array:
@@ -76,14 +110,16 @@ def group_factors(moments: AllMoments, *, balanced: bool) -> GroupFactors:
     """
     known, others = moments.known, moments.others
     classes = np.union1d(known.classes, others.classes) if len(others.classes) else known.classes
+    scale = bearable(float(known.weights.sum() + others.weights.sum()), moments.n_rows)
     if not balanced:
-        return GroupFactors(classes, known.environments, None)
+        every = np.full((len(classes), len(known.environments) + 1), scale)
+        return GroupFactors(classes, known.environments, None if scale == 1 else every)
     table = np.zeros((len(classes), len(known.environments)))
     places = np.searchsorted(classes, known.classes)
     table[places[known.class_index], known.environment_index] = known.weights
     unknown = np.zeros(len(classes))
     unknown[np.searchsorted(classes, others.classes)[others.class_index]] = others.weights
-    factors = balanced_factors(table, unknown)
+    factors = scale * balanced_factors(table, unknown)
     if len(known.environments) == 0:  # classes are the groups, and all rows in the last column
         factors = factors[:, :1]
     return GroupFactors(classes, known.environments, factors)

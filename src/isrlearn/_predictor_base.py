@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from isrlearn._base import ISRTransformer, SubspaceAttributes, names_of_features
 from isrlearn._blocks import LARGEST_IN_SINGLE, largest_values
 from isrlearn._folding import fold
+from isrlearn._group_weights import bearable_weights
 from isrlearn._labels import UNKNOWN
 from isrlearn._rank_test import RankChoice
 from isrlearn._transformers import ISR
@@ -143,7 +144,7 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
         # Before the removal: its rounding errors must be those of the precision of the head.
         X = self.isr_._remove(_in_safe_precision(rows.X))
         with _telling_of_scales(head):
-            self.head_ = fit_head(head, X, rows, weights)
+            self.head_ = fit_head(head, X, rows, bearable_weights(weights))
 
     def _without_spurious(self, X: Any) -> FloatArray:
         check_is_fitted(self, "head_")
