@@ -101,7 +101,7 @@ def predict(
     out
         File for row number, prediction and the probability of each class, ending in .csv.
     """
-    may_write(out, force, ".csv")
+    may_write(out, force, ".csv", reads=data)
     must_exist(data)
     if model.suffix != ".safetensors":
         raise UserError(f"{model} is not a model: first the model, then the file of rows.")

@@ -74,7 +74,7 @@ def fit(
         the scheduler, which must see the file.
     """
     must_exist(data)
-    may_write(out, force, ".safetensors")
+    may_write(out, force, ".safetensors", reads=data)
     if scheduler is not None and not distributed:
         raise UserError(f"--scheduler {scheduler} needs --distributed.")
     page = page_file(html, out, force)

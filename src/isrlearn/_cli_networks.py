@@ -265,7 +265,7 @@ def repair(
         A function of your own that the network may be built by, my_module:factory: it is imported
         only if it is named here.
     """
-    files = [may_write(out / name, force) for name in REPAIRED]
+    files = [may_write(out / name, force, reads=model / name) for name in REPAIRED]
     must_exist(source.data)
     begin = time.monotonic()
     loading()

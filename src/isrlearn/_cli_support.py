@@ -212,7 +212,9 @@ def must_exist(data: Path) -> Path:
     return data
 
 
-def may_write(path: Path, force: bool, *suffixes: str, option: str = "--out") -> Path:
+def may_write(
+    path: Path, force: bool, *suffixes: str, option: str = "--out", reads: Path | None = None
+) -> Path:
     """Return `path` if writing a file there would destroy nothing that the user did not give up.
 
     Parameters
@@ -225,11 +227,18 @@ def may_write(path: Path, force: bool, *suffixes: str, option: str = "--out") ->
         How its name may end, such as ".csv"; none are any.
     option : str, default="--out"
         Where the user named it.
+    reads : Path, default=None
+        A file that the command reads. It cannot be given up: what is made of it is no copy.
     """
     if suffixes and path.suffix not in suffixes:
         raise UserError(f"{option} {path} must end in {_either(suffixes)}.")
     if path.is_dir():
         raise UserError(f"{option} {path} is a folder: name a file.")
+    if reads is not None and path.exists() and reads.exists() and path.samefile(reads):
+        raise UserError(
+            f"{option} {path} would overwrite {reads}, which is read: name another place, also with "
+            "--force."
+        )
     if path.exists() and not force:
         raise UserError(f"{path} exists: name another with {option}, or add --force.")
     folder = _existing(may_fill(path.parent, option=option))

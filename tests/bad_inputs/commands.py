@@ -50,6 +50,11 @@ def with_model(folder):
     small_model().save(folder / "m.safetensors")
 
 
+def with_network(folder):
+    (folder / "net").mkdir()
+    (folder / "net" / "network.json").write_text("mine", encoding="utf-8")
+
+
 def with_one_site(folder):
     write_csv(folder / "birds.csv", [GOOD[0], *[[*row[:2], "north", row[3]] for row in GOOD[1:]]])
 
@@ -136,6 +141,24 @@ COMMANDS = [
         "must end in .csv",
         "predict m.safetensors birds.csv --out p.txt",
         with_model,
+    ),
+    command(
+        "predictions in the place of the rows",
+        "--out birds.csv would overwrite birds.csv, which is read: name another",
+        "predict m.safetensors birds.csv --out birds.csv --force",
+        with_model,
+    ),
+    command(
+        "a model in the place of the rows",
+        "--out rows.safetensors would overwrite rows.safetensors, which is read: name another",
+        "fit rows.safetensors --out ./rows.safetensors --force",
+        with_file("rows.safetensors"),
+    ),
+    command(
+        "a repaired network in the place of the network",
+        "--out net/network.json would overwrite net/network.json, which is read: name another",
+        "repair net --data birds.csv --out net --force",
+        with_network,
     ),
     command(
         "a method that is not known",
