@@ -236,8 +236,8 @@ def may_write(
         raise UserError(f"{option} {path} is a folder: name a file.")
     if reads is not None and path.exists() and reads.exists() and path.samefile(reads):
         raise UserError(
-            f"{option} {path} would overwrite {reads}, which is read: name another place, also with "
-            "--force."
+            f"{option} {path} would overwrite {reads}, which is read: name another place, "
+            "also with --force."
         )
     if path.exists() and not force:
         raise UserError(f"{path} exists: name another with {option}, or add --force.")
