@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils import check_array
 
 from isrlearn._arrays import some
-from isrlearn._typing import FLOATS, BoolArray
+from isrlearn._typing import FLOATS, BoolArray, FloatArray
 
+LARGEST: Final = 1e150  # what can be squared and summed in float64
 WAYS: Final = {"NaN": "fill the gaps first (sklearn.impute)", "infinity": "replace these values"}
 
 
@@ -78,6 +79,46 @@ def not_finite_message(X: Any, what: str, bad: BoolArray, n_rows: int) -> str:
     return (
         f"X contains {what} in column(s) {named}, in {n_rows} of {length_of(X)} rows: drop "
         f"these rows, or {WAYS[what]}."
+    )
+
+
+def refuse_large_features(X: FloatArray, names: Any = None) -> None:
+    """Raise a ValueError that names the columns whose squares cannot be added up, if there are any.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Features; NaN where a value is missing.
+    names : sequence of str, default=None
+        Of the features.
+    """
+    largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    large = np.flatnonzero(largest > LARGEST)
+    if len(large):
+        named = some([int(j) if names is None else names[j] for j in large])
+        raise ValueError(overflow_message(largest.max(), f" in column(s) {named}"))
+
+
+def overflow_message(largest: float, where: str = "", weight: float = 0.0) -> str:
+    """Return what is said where squares of X cannot be added up.
+
+    Parameters
+    ----------
+    largest : float
+        Largest absolute value of X.
+    where : str, default=""
+        Which columns these are.
+    weight : float, default=0.0
+        What X is multiplied with, which is to blame where X alone is not.
+    """
+    if largest <= LARGEST:
+        return (
+            f"X (up to {largest:.3g}) and the weights of its rows (up to {weight:.3g} in a cell) "
+            "are so large that sums of squares overflow: scale sample_weight, or the features."
+        )
+    return (
+        f"X is so large (up to {largest:.3g}{where}, above {LARGEST:g}) that squares of it "
+        "overflow: scale the features first, for example with StandardScaler."
     )
 
 

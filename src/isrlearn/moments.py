@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from isrlearn._blocks import FEW_CELLS, cell_means, cell_sums
+from isrlearn._columns import LARGEST, overflow_message
 from isrlearn._device import device_moments, float_type, on_device
 from isrlearn._html import table
 from isrlearn._numbers import check_number
@@ -24,7 +25,6 @@ from isrlearn._validation import Rows, check_rows, refuse_not_finite
 __all__ = ["CellMoments"]
 
 PROTOCOL: Final = 1
-LARGEST: Final = 1e150  # what can be squared and summed in float64
 SMALLEST: Final = 1e-145  # what has all its digits when it is squared
 
 
@@ -320,10 +320,8 @@ class CellMoments:
     def _refuse_overflow(self) -> None:
         fits = np.abs(self.means).max(initial=0.0) <= LARGEST
         if not fits or not (self.scatters is None or np.isfinite(self.scatters).all()):
-            raise ValueError(
-                f"X is so large (up to {self.largest.max():.3g}, above {LARGEST:g}) that squares "
-                "of it overflow: scale the features first, for example with StandardScaler."
-            )
+            weight = float(self.weights.max(initial=0.0))
+            raise ValueError(overflow_message(float(self.largest.max()), weight=weight))
 
     def _merge(self, other: "CellMoments") -> None:
         """Add the cells of `other`, all of which are among these, in place."""

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._columns import refuse_large_features
 from isrlearn._labels import UNKNOWN
 from isrlearn._numbers import check_number, seeded
 from isrlearn._typing import BoolArray, IntArray
@@ -47,6 +48,7 @@ class DescendingRival(LinearRival):
         self
         """
         rows = check_rows(X, y, environments, estimator=self)
+        refuse_large_features(rows.X)
         self._check(rows)
         codes = self._codes(rows, environments is not None)
         used = codes != UNKNOWN

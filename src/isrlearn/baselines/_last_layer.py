@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
+from isrlearn._columns import refuse_large_features
 from isrlearn._group_weights import balanced_weights
 from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
@@ -54,6 +55,7 @@ class LastLayerRival(LinearRival):
         """
         self._check_parameters()
         rows = check_rows(X, y, environments, estimator=self)
+        refuse_large_features(rows.X)
         self._check_classes(rows)
         self.classes_, self.environments_ = rows.classes, rows.environments
         if self._needs_environments():

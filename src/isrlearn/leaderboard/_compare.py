@@ -13,6 +13,7 @@ from isrlearn._labels import UNKNOWN, as_labels, encode_labels
 from isrlearn._numbers import check_number
 from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
 from isrlearn._targets import MISSING_LABELS
+from isrlearn._text import brief
 from isrlearn._typing import FLOATS, FloatArray, IntArray, LabelArray
 from isrlearn._validation import encode_environments, refuse_continuous
 from isrlearn.leaderboard._bootstrap import DRAWS
@@ -157,18 +158,29 @@ def _numbered(X: FloatArray) -> list[str]:
 def _checked(X: Any, y: Any, split: Any) -> tuple[FloatArray, LabelArray, IntArray | None]:
     with naming_columns(X):
         X = check_array(as_rows(X), dtype=FLOATS, ensure_all_finite="allow-nan", input_name="X")
-    split = None if split is None else np.asarray(split)
+    split = None if split is None else _checked_split(split, len(X))
     labels = as_labels(y, "y", len(X))
     refuse_kind(labels, "y")
-    if split is not None and split.shape != (len(X),):
-        raise ValueError(
-            f"split has shape {split.shape}, but there are {len(X)} rows: give 0, 1 or 2 each."
-        )
     classes, codes = encode_labels(labels, "y")
     if np.any(codes == UNKNOWN):
         raise ValueError(MISSING_LABELS)
     refuse_continuous(classes, "y", "bin it to classes, or use ISRRegressor for a number")
     return X, classes[codes], split
+
+
+def _checked_split(split: Any, n_rows: int) -> IntArray:
+    values = np.asarray(split)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"split has shape {values.shape}, but there are {n_rows} rows: give 0, 1 or 2 each."
+        )
+    others = values[~np.isin(values, (0, 1, 2))]
+    if len(others):
+        raise ValueError(
+            f"split has {brief(others[0])}: give 0 for a row to train on, 1 for validation, 2 for "
+            "a test."
+        )
+    return values
 
 
 def _tasks(

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.decomposition import PCA
 
+from isrlearn._columns import refuse_large_features
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, feature_scales, whitening
 from isrlearn._numbers import check_number
 from isrlearn._text import brief
@@ -108,6 +109,7 @@ def prepare(
     """
     check_number("pca", pca, 1, whole=True)
     fill = _fill(X, names, impute)
+    refuse_large_features(X, names)
     filled = np.where(np.isnan(X), fill, X).astype(np.float64)
     centre = filled.mean(axis=0)
     words = [] if impute is None else ["missing values replaced by the median of training rows"]
