@@ -39,7 +39,7 @@ def settings_of(grid: Any) -> list[dict[str, Any]]:
     >>> settings_of({"C": [1, 2], "weight": [None, "group"]})[1]
     {'C': 1, 'weight': 'group'}
     """
-    grids = [grid] if isinstance(grid, Mapping) else list(grid)
+    grids = list(grid) if np.iterable(grid) and not isinstance(grid, Mapping) else [grid]
     if not grids:
         raise ValueError("grid is an empty list: give a dict of lists, or several such dicts.")
     return [setting for part in grids for setting in _settings_of_one(part)]
@@ -50,11 +50,9 @@ def _settings_of_one(grid: Any) -> list[dict[str, Any]]:
         raise TypeError(f"grid has {brief(grid)}: give a dict of lists, or a list of such dicts.")
     values = {}
     for name, given in grid.items():
-        if isinstance(given, str) or not np.iterable(given):
-            raise ValueError(
-                f"grid[{brief(name)}]={brief(given)} must be a list that is not empty."
-            )
-        values[name] = list(given)
+        if not isinstance(name, str):
+            raise TypeError(f"grid has {brief(name)}: give the name of a parameter, as text.")
+        values[name] = [] if isinstance(given, str) or not np.iterable(given) else list(given)
         if not values[name]:
             raise ValueError(
                 f"grid[{brief(name)}]={brief(given)} must be a list that is not empty."

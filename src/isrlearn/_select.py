@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.base import clone
 
+from isrlearn._arrays import some
 from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
@@ -292,6 +293,24 @@ def _three(validation: Any) -> tuple[Any, Any, Any]:
     return X, y, environments
 
 
+def _refuse_others(X: Any, X_new: Any, y: LabelArray, y_new: LabelArray) -> None:
+    """Refuse validation rows with other columns, or of other classes only."""
+    names, others = (list(getattr(part, "columns", ())) for part in (X, X_new))
+    if names and others and names != others:
+        place = next(
+            j for j, pair in enumerate(zip(names, others, strict=True)) if len({*pair}) > 1
+        )
+        raise ValueError(
+            f"column {place} of the validation rows is {brief(others[place])}, of the training "
+            f"rows {brief(names[place])}: give the same columns in the same order."
+        )
+    if not np.isin(y_new, y).any():
+        raise ValueError(
+            f"validation labels such as {brief(y_new[0])} are no classes of the training rows, "
+            f"{some(np.unique(y).tolist())}: give labels of the same classes."
+        )
+
+
 class _Table:
     """Training rows, and below them the validation rows if there are any."""
 
@@ -311,6 +330,7 @@ class _Table:
                     f"validation rows have {more.X.shape[1]} features, training rows "
                     f"{rows.X.shape[1]}: give the same columns."
                 )
+            _refuse_others(X, X_new, rows.y, more.y)
             parts.append((more.X, more.y, known(environments_new, len(more.y))))
         self.X: FloatArray = np.concatenate([part[0] for part in parts])
         self.y: LabelArray = np.concatenate([part[1] for part in parts])

@@ -1,6 +1,7 @@
 """Mistakes in what functions are given: metrics, select, compare, report, repair_head, Subspace."""
 
 import numpy as np
+import pandas as pd
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -149,6 +150,19 @@ SELECTING = [
         "labels of the same type",
         validation=(X, Y.astype(str), E),
     ),
+    selecting(
+        "validation rows in another order of columns",
+        "column 0 of the validation rows is 'e', of the training rows 'a': give the same columns",
+        X=pd.DataFrame(X, columns=list("abcde")),
+        validation=(pd.DataFrame(X, columns=list("edcba")), Y, E),
+    ),
+    selecting(
+        "validation labels of other classes",
+        r"validation labels such as 50 are no classes of the training rows, \[0, 1, 2\]: give",
+        validation=(X, Y + 50, E),
+    ),
+    selecting("a number for a grid", "grid has 3: give a dict of lists", grid=3),
+    selecting("a parameter named by a number", "grid has 3: give the name", grid={3: [1]}),
     selecting("the name of an estimator", "estimator='isr' must have fit", estimator="isr"),
     selecting(
         "a transformer as estimator", r"estimator=ISRMean\(\) must have", estimator=ISRMean()
@@ -178,6 +192,13 @@ COMPARING = [
     comparing("a split that is not there", "there is no split.*use test='random'", test="split"),
     comparing("a split of another length", r"split has shape \(3,\)", split=[0, 1, 2]),
     comparing("a split without test rows", "0 test rows.*Use test='random'", split=np.zeros(N)),
+    comparing("a split in words", "split has 'train': give 0", split=["train"] * N),
+    comparing("a split into four", "split has 3: give 0", split=np.arange(N) % 4),
+    comparing(
+        "features near the largest float",
+        r"X is so large \(up to .*in column\(s\) \['x0', .*: scale",
+        X=X * 1e300,
+    ),
     comparing(
         "missing values",
         "missing in x1: fill them with impute",
