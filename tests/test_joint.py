@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from isrlearn._joint import Joint, joint_directions, shrinkage
+from isrlearn import ISR
+from isrlearn._joint import Joint, improved, joint_directions, shrinkage
+from isrlearn.exceptions import PrecisionWarning
 
 Q = 9
 
@@ -85,3 +87,31 @@ def test_no_subspace_nearby_explains_more(random, monkeypatch, omega):
         slope, bend = moved(step) - moved(-step), moved(step) + moved(-step) - 2 * moved(0 * step)
         assert bend < 0
         assert abs(slope) < 1e-2 * abs(bend)
+
+
+def up_and_down(random, down, shift=0.5):
+    """Evidence of two environments: one direction up, another nearly as much down."""
+    turned = np.linalg.qr(random.normal(size=(3, 3)))[0]
+    D = turned @ np.diag([10.0, down, 1.0]) @ turned.T
+    means = shift * (turned[:, 0] + turned[:, 1])[None]
+    return Joint(means, np.stack([D, -D]), np.eye(3), np.eye(3))
+
+
+@pytest.mark.parametrize("down", [-9.0, -9.7, -9.9, 9.7, 9.9])
+def test_steps_that_hardly_shrink_lead_to_the_end_all_the_same(random, down):
+    """Each step is `down` / 10 of the last, and alternates: hundreds of them are not enough."""
+    joint = up_and_down(random, down)
+    found = joint_directions(joint, 1, converged=True)
+    end = found
+    for _ in range(3000):
+        end, _ = improved(joint, end)
+    assert subspace_angles(found.T, end.T).max() < 1e-11
+
+
+def test_directions_that_do_not_settle_are_announced(random):
+    """One direction is twice as wide in the second environment, the other in the first."""
+    square = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]] * 10)
+    X = np.vstack([square * [1, 2], square * [2, 1] + [0.1, 0.1]] * 2)
+    y, e = np.repeat([0, 1], 80), np.tile(np.repeat([0, 1], 40), 2)
+    with pytest.warns(PrecisionWarning, match="did not settle: one more step would turn them by"):
+        ISR(1).fit(X, y, environments=e)

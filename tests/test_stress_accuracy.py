@@ -142,6 +142,18 @@ def test_a_difference_below_the_precision_of_the_others_is_announced(random, wha
         ISR(1).fit(Z @ rotation, y, environments=e)
 
 
+def test_a_direction_near_the_rounding_of_float32_is_announced(random):
+    """It is left out as rounding errors of the rows, but means of many rows do differ there."""
+    Z, y, e, rotation = rotated(random)
+    Z[:, 0] += 0.2 * e
+    Z[:, -1] = 1e-3 * (Z[:, -1] + 3.0 * e)
+    X = (Z @ rotation + 1e4).astype(np.float32)
+    with pytest.warns(PrecisionWarning, match="rounding errors may turn .* pass float64"):
+        single = ISR(1).fit(X, y, environments=e)
+    double = ISR(1).fit(X.astype(np.float64), y, environments=e)
+    assert double.subspace_.angles_to(single.subspace_).max() > MOST_TURN
+
+
 def test_combinations_of_columns_that_lose_nothing_are_left_out_in_silence(random):
     Z, y, e, rotation = rotated(random)
     Z[:, 0] += e

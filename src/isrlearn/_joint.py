@@ -20,12 +20,17 @@ from scipy.linalg import eigh
 
 from isrlearn._frame import Frame
 from isrlearn._typing import Float64Array
+from isrlearn.moments import SMALLEST
 
 SHRINKAGE: Final = 2.0  # above 1, since the directions were chosen for how much they deviate
 STEPS: Final = 50
 TURN: Final = 1e-5  # of the last step, enough for a test
 MOST_STEPS: Final = 500
 LEAST_TURN: Final = 1e-13  # of the last step of the directions that are removed
+STEPS_BETWEEN: Final = 5  # extrapolations
+SLOW: Final = 0.5  # factor by which steps shrink
+NEAR: Final = 0.01  # turn, from which on no other optimum is in reach
+REACH: Final = 0.03  # of an extrapolation, in radians
 LEAST_NOISE: Final = 1e-8
 UNIDENTIFIED: Final = 1e-10  # relative singular value
 
@@ -106,16 +111,43 @@ def joint_directions(joint: Joint, rank: int, *, converged: bool = False) -> Flo
         Whether to go on until rounding errors alone are left. A test needs no more than a few
         digits.
     """
-    found = _one_by_one(joint, rank)
+    found = before = _one_by_one(joint, rank)
     steps, least_turn = (MOST_STEPS, LEAST_TURN) if converged else (STEPS, TURN)
-    for _ in range(steps):
-        better = eigh(_explained(joint, found))[1][:, ::-1][:, :rank].T
-        # The sine, not the cosine: that is one to eight digits at an angle of 1e-8.
-        turn = float(np.linalg.norm(better - (better @ found.T) @ found))
-        found = better
-        if turn < least_turn:
-            break
-    return found
+    last = np.inf
+    for step in range(1, steps + 1):
+        better, turn = improved(joint, found)
+        # Where steps shrink slowly many small ones add up: only rounding errors do not shrink.
+        if turn < least_turn and (not converged or turn >= last):
+            return better
+        ahead = converged and turn < NEAR and step % STEPS_BETWEEN == 0
+        start = _extrapolated(before, found, better) if ahead else better
+        before, found, last = found, start, turn
+    return better
+
+
+def improved(joint: Joint, found: Float64Array) -> tuple[Float64Array, float]:
+    """Return the leading eigenvectors of the gradient at rows (r, q'), and how far they turn."""
+    better = eigh(_explained(joint, found))[1][:, ::-1][:, : len(found)].T
+    # The sine, not the cosine: that is one to eight digits at an angle of 1e-8.
+    return better, float(np.linalg.norm(better - (better @ found.T) @ found))
+
+
+def _extrapolated(first: Float64Array, second: Float64Array, third: Float64Array) -> Float64Array:
+    r"""Return where three iterates, rows (r, q'), lead to if that is near, else the third.
+
+    Near their end each step is :math:`\rho` times the one before, often with :math:`\rho` near -1:
+    those to come add up to :math:`\rho / (1 - \rho)` times the last one (Aitken). Subspaces are
+    compared by what they have beside the third.
+    """
+    away, here = (np.linalg.solve(rows @ third.T, rows) - third for rows in (first, second))
+    step = here - away
+    rate = -float(np.sum(here * step)) / max(float(np.sum(step**2)), SMALLEST)
+    if abs(rate) < SLOW or rate >= 1:
+        return third
+    rest = here * (-rate / (1 - rate))
+    if np.linalg.norm(rest) > REACH:
+        return third
+    return np.asarray(np.linalg.qr((third + rest).T)[0].T)
 
 
 def shrinkage(blocks: Float64Array) -> float:

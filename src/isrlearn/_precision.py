@@ -22,6 +22,7 @@ from isrlearn.exceptions import PrecisionWarning
 from isrlearn.moments import CellMoments
 
 MOST_TURN: Final = 0.01  # radians that rounding errors may turn a subspace by, unsaid
+MOST_UNSETTLED: Final = 1e-6  # radians of a last step, unsaid
 MOST_SPREADS: Final = 3000.0  # between means: beyond, most digits of the noise are gone
 SUSPICIOUS: Final = 1e-9  # rounding error of whitened moments
 MIXED: Final = 8.0  # rounding errors by which coordinates are turned
@@ -108,6 +109,23 @@ def warn_of_turn(turn: float, what: str) -> None:
             f"(at most {MOST_TURN:g} is left unsaid): the {what} have digits for no more. Centre "
             "and scale the features, drop columns that are nearly combinations of others, pass "
             "float64, or choose another n_spurious if two directions differ as much.",
+            PrecisionWarning,
+        )
+
+
+def warn_of_unsettled(turn: float) -> None:
+    """Warn if the directions of `ISR` still turn where the iteration ends.
+
+    Parameters
+    ----------
+    turn : float
+        Radians of one more step.
+    """
+    if turn > MOST_UNSETTLED:
+        warn_user(
+            "the removed directions did not settle: one more step would turn them by "
+            f"{min(turn, 1.0):.2g} radians (at most {MOST_UNSETTLED:g} is left unsaid). Several "
+            "sets of directions explain the differences about as well: choose another n_spurious.",
             PrecisionWarning,
         )
 
@@ -247,10 +265,32 @@ def turn_by_rounding(
     found_in : callable
         Returns directions from moments.
     """
-    there = found_in(_nudged(cond, frame, rounding))
-    if len(there) < len(directions):
+    return turn_between(directions, found_in(_nudged(cond, frame, rounding)))
+
+
+def turn_between(here: Float64Array, there: Float64Array) -> float:
+    """Return the sine of the largest angle between rows (r, d) and rows that may be fewer."""
+    if len(there) < len(here):
         return 1.0
-    return float(np.sin(subspace_angles(directions.T, there.T).max(initial=0.0)))
+    return float(np.sin(subspace_angles(here.T, there.T).max(initial=0.0)))
+
+
+def hides_weak_ones(frame: Frame, data: Float64Array, own: Float64Array) -> bool:
+    """Whether coordinates were left out that rows in single precision may show.
+
+    They vary by about the rounding errors of such rows, which are few enough for noise, but not
+    for a difference of means of many rows.
+
+    Parameters
+    ----------
+    frame : Frame
+        Coordinates.
+    data, own : ndarray of shape (d,)
+        Rounding error of each feature in the rows, and in sums over them.
+    """
+    # Of more features weak coordinates are not raised to the others.
+    left_out = frame.forward.shape[1] < len(data) <= FEW_COORDINATES
+    return left_out and bool(np.any(data > own))
 
 
 def _nudged(cond: Conditioned, frame: Frame, rounding: Float64Array) -> Conditioned:

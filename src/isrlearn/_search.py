@@ -11,6 +11,7 @@ from isrlearn._conditioning import Conditioned, rounding_errors, unit_of_weight
 from isrlearn._frame import Frame, noise_frame
 from isrlearn._joint import (
     Joint,
+    improved,
     joint_directions,
     joint_space,
     joint_values,
@@ -20,11 +21,14 @@ from isrlearn._nulls import Evidence, TargetRows, evidence_in, permuted
 from isrlearn._parts import PartMoments
 from isrlearn._passes import AddUnits
 from isrlearn._precision import (
+    hides_weak_ones,
     is_suspicious,
+    turn_between,
     turn_by_rounding,
     warn_of_dropped,
     warn_of_little_noise,
     warn_of_turn,
+    warn_of_unsettled,
 )
 from isrlearn._rank import check_rank
 from isrlearn._rank_test import RankChoice, choose_rank
@@ -179,15 +183,18 @@ def _warn_of_rounding(
     data, own = rounding_errors(cells), float(np.finfo(np.float64).eps) * cells.largest
     data, own = data[: removal.n_features], own[: removal.n_features]
 
-    def again(cond: Conditioned) -> Float64Array:
-        frame = noise_frame(cond, data)
+    def again(cond: Conditioned, rounding: Float64Array = data) -> Float64Array:
+        frame = noise_frame(cond, rounding)
         joint = joint_space(*evidence_in(cond, frame), frame, float(cond.grams[:, 0, 0].sum()))
-        found = joint_directions(joint, removal.rank, converged=True)
+        found = joint_directions(joint, min(removal.rank, joint.means.shape[1]), converged=True)
         return np.asarray(found @ joint.to_frame @ frame.backward)
 
+    turn = 0.0
     if removal.rank and is_suspicious(frame, own):
         turn = turn_by_rounding(cond, frame, own, removal.directions, again)
-        warn_of_turn(turn, "means and covariances")
+    if removal.rank and hides_weak_ones(frame, data, own):
+        turn = max(turn, turn_between(removal.directions, again(cond, own)))
+    warn_of_turn(turn, "means and covariances")
 
 
 def row_nulls(rows: Rows) -> NullSource:
@@ -283,6 +290,7 @@ def _removal(
         none = np.empty((0, len(centre)))
         return Subspace.orthogonal(none, centre=centre, spectrum=spectrum, scale=scale)
     found = joint_directions(joint, rank, converged=True)
+    warn_of_unsettled(improved(joint, found)[1])
     directions = found @ joint.to_frame @ frame.backward
     functionals = found @ (frame.forward @ joint.from_frame).T
     orthonormal, triangle = np.linalg.qr(directions.T)
