@@ -238,8 +238,9 @@ def picture_of(folder, content):
     return read_waterbirds(folder)
 
 
-def test_a_picture_that_another_program_would_draw_is_refused(tmp_path):
-    pytest.importorskip("PIL")
+def test_a_picture_that_another_program_would_draw_is_refused(tmp_path, monkeypatch):
+    plugin = pytest.importorskip("PIL.EpsImagePlugin")
+    monkeypatch.setattr(plugin, "Ghostscript", lambda *_: pytest.fail("Ghostscript was called"))
     script = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n%%EOF\n"
     birds = picture_of(tmp_path, script)
     with pytest.raises(DataError, match="not a whole image"):

@@ -223,3 +223,13 @@ def test_an_estimator_with_odd_members_is_refused(tmp_path, names):
         file.comment = json.dumps({"isrlearn": 1, "seal": UNSEALED}).encode()
     seal(path)
     refused(isrlearn.load, path, ModelFileError, "two members|own folder|no schema|protocol")
+
+
+def test_an_estimator_that_could_not_be_loaded_is_not_saved(tmp_path):
+    pytest.importorskip("skops", exc_type=ImportError)
+    from sklearn.linear_model import LogisticRegression
+
+    two_keys_of_one_name = LogisticRegression(class_weight={1: 1.0, "1": 2.0})
+    with pytest.raises(ValueError, match="could not be read again"):
+        isrlearn.save(two_keys_of_one_name, tmp_path / "model.skops")
+    assert not (tmp_path / "model.skops").exists()

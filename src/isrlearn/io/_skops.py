@@ -71,12 +71,23 @@ def write_estimator(estimator: Any, path: Path) -> None:
 
     def write(place: Path) -> None:
         dump(_without_scatters(estimator), place)
+        _refuse_unreadable(place)
         with zipfile.ZipFile(place, "a") as file:
             card = {"isrlearn": PROTOCOL, "seal": UNSEALED}
             file.comment = json.dumps(card, sort_keys=True).encode()
         seal(place)
 
     write_whole(path, write)
+
+
+def _refuse_unreadable(place: Path) -> None:
+    """Refuse now what could not be loaded later."""
+    try:
+        check_parts(place, TRUSTED, trusted=None)
+    except ValueError as error:
+        raise ValueError(
+            f"{place.name} could not be read again ({error}): save the parts of it that predict."
+        ) from error
 
 
 def read_estimator(path: Path, trusted: Sequence[str] = ()) -> Any:
