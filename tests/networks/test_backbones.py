@@ -169,6 +169,16 @@ def test_code_of_a_model_is_not_run(tmp_path):
     assert not (tmp_path / "sprung").exists()
 
 
+@pytest.mark.parametrize("inside", [None, "vision_config"])
+def test_attention_of_a_repository_is_not_fetched(tmp_path, inside):
+    save_clip(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (config if inside is None else config[inside])["attn_implementation"] = "somebody/attention"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="asks for attn_implementation 'somebody/attention'"):
+        load_backbone(str(tmp_path), 2)
+
+
 @pytest.mark.parametrize("mode", ["RGB", "L", "RGBA", "P", "CMYK"])
 def test_images_of_any_kind_become_three_channels(mode, tmp_path):
     grey = np.full((6, 9), 100, dtype=np.uint8)

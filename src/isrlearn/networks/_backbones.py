@@ -218,9 +218,10 @@ def _from_transformers(source: str, n_classes: int) -> Backbone:
             f"backbone {source!r} needs transformers: pip install 'isrlearn[torch]'"
         ) from error
     try:
+        _refuse_kernels(transformers.PretrainedConfig.get_config_dict(source)[0])
         config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
         if config.model_type == "clip":
-            return _clip(transformers, source, n_classes)
+            return _clip(transformers, config, source, n_classes)
         if any(name.endswith("ForSequenceClassification") for name in _classes(config)):
             return _text(transformers, source, n_classes)
         return _image(transformers, source, n_classes)
@@ -242,6 +243,15 @@ def _classes(config: Any) -> list[str]:
     except KeyError:
         return []
     return [found.__name__]
+
+
+def _refuse_kernels(config: Mapping[str, Any]) -> None:
+    """Refuse a description that names code: attention of a repository would be fetched and run."""
+    for key, value in config.items():
+        if isinstance(value, dict):
+            _refuse_kernels(value)
+        elif key.endswith("_implementation") and not str(value).isidentifier():
+            raise ValueError(f"its config.json asks for {key} {value!r:.60}, which may be code")
 
 
 def _text(transformers: Any, source: str, n_classes: int) -> Backbone:
@@ -281,8 +291,7 @@ class ClipClassifier(nn.Module):
         return logits
 
 
-def _clip(transformers: Any, source: str, n_classes: int) -> Backbone:
-    config = transformers.AutoConfig.from_pretrained(source)
+def _clip(transformers: Any, config: Any, source: str, n_classes: int) -> Backbone:
     config.vision_config.projection_dim = config.projection_dim
     vision = transformers.CLIPVisionModelWithProjection.from_pretrained(
         source, config=config.vision_config, use_safetensors=True
