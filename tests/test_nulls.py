@@ -23,8 +23,13 @@ def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monke
     cells = CellMoments.from_rows(X, y, e, weights)
     cond, frame = given_classes(cells), noise_frame(given_classes(cells), np.zeros(5))
     rows, _ = _target_rows(check_rows(X, y, e, weights), cells)
-    kept = []
-    monkeypatch.setattr(_nulls, "_evidence", lambda sums, sizes, cond: kept.append((sums, sizes)))
+    kept, evidence = [], _nulls._evidence
+
+    def seen(sums, sizes, cond):
+        kept.append((sums, sizes))
+        return evidence(sums, sizes, cond)
+
+    monkeypatch.setattr(_nulls, "_evidence", seen)
     _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
     sums, sizes = kept[0]
     np.testing.assert_allclose(sums[..., 0], np.tile(cells.weights, (7, 1)))
@@ -33,6 +38,17 @@ def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monke
     covariances = cond.scatters / cond.freedom[:, None, None]
     within = frame.forward.T @ covariances @ frame.forward
     np.testing.assert_allclose(squares, np.tile(within_sum(cells, within), (7, 1, 1)), rtol=1e-4)
+
+
+def test_permutations_give_the_same_bits_one_by_one_and_all_at_once(random, monkeypatch):
+    X, y, e = draw_rows(seed_of(random), per_cell=12)
+    cells = CellMoments.from_rows(X, y, e)
+    cond, frame = given_classes(cells), noise_frame(given_classes(cells), np.zeros(5))
+    rows, _ = _target_rows(check_rows(X, y, e), cells)
+    every = _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
+    monkeypatch.setattr(_nulls, "MOST_ENTRIES", 1)
+    single = _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
+    assert [part.tobytes() for part in single] == [part.tobytes() for part in every]
 
 
 def weights_of(cells):

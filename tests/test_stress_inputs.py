@@ -260,7 +260,7 @@ def test_a_rank_test_of_a_thousand_environments(random):
     isr, peak = peak_of(lambda: ISR(random_state=0, n_permutations=99).fit(X, y, environments=e))
     assert_same_line(amounts(isr.subspace_, X), X[:, 0], atol=0.05)
     assert isr.n_spurious_ <= 2  # one too many in a hundredth of the draws, by the test's level
-    assert peak < 600 * MEGABYTE
+    assert peak < 90 * MEGABYTE
 
 
 def test_a_thousand_classes_are_predicted(random):

@@ -5,7 +5,7 @@ needs the rows. `resampled` recombines the deviations of parts of the cells, whi
 keep, and needs no rows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from isrlearn._typing import Float64Array, FloatArray, IntArray
 MOST_UNITS: Final = 1500  # of each class: so many can be permuted in little time
 MOST_CODES: Final = 2**20  # entries of the matrix of codes at a time: what a cache holds
 MOST_ROWS: Final = 2**13  # gathered at a time
+MOST_ENTRIES: Final = 2**20  # of sums that are turned into evidence at a time
 FEW_CELLS: Final = 32  # of more, most indicators are zero
 
 
@@ -99,7 +100,32 @@ def permuted(
     sums = np.zeros((n_permutations, len(cond.group), sum(sizes)))
     for units, cells in _units(rows, cond, random):
         _add_permuted(sums, features(units), cells, random)
-    return _evidence(sums * usual[:, None], sizes, cond)
+    sums *= usual[:, None]
+    step = max(1, MOST_ENTRIES // sums[0].size)
+    blocks = (sums[start : start + step] for start in range(0, n_permutations, step))
+    return joined((_evidence(block, sizes, cond) for block in blocks), n_permutations)
+
+
+def joined(parts: Iterable[Evidence], n_draws: int) -> Evidence:
+    """Return the evidence of all draws, from parts that are made one after the other.
+
+    Parameters
+    ----------
+    parts : iterable of Evidence
+        One at least.
+    n_draws : int
+        How many draws they have together.
+    """
+    found, start = None, 0
+    for part in parts:
+        if found is None:  # written to where they stay: joined at the end they would be there twice
+            found = Evidence(*(np.empty((n_draws, *array.shape[1:])) for array in part))
+        own = slice(start, start + len(part.means))
+        found.means[own], found.covariances[own] = part
+        start = own.stop
+    if found is None:
+        raise ValueError("there are no parts to join.")
+    return found
 
 
 def _usual_weights(rows: TargetRows, n_cells: int) -> Float64Array:

@@ -1,7 +1,6 @@
 """The null of the rank tests from parts of the cells, without rows."""
 
 from dataclasses import replace
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from isrlearn._blocks import mapped
 from isrlearn._conditioning import Conditioned, covariance_evidence, mean_evidence
 from isrlearn._frame import Frame
-from isrlearn._nulls import Evidence, symmetric
+from isrlearn._nulls import Evidence, joined, symmetric
 from isrlearn._parts import N_PARTS, PartMoments, turns
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import Rows
@@ -67,14 +66,7 @@ def resampled(
     step = max(1, MOST_ENTRIES // (len(cells.means) * deviations.shape[1]))
     sizes = [min(step, n_draws - start) for start in range(0, n_draws, step)]
     drawn = (_drawn(size, deviations, owners, cells, random) for size in sizes)
-    parts = (_evidence_of(sums, cond, frame) for sums in drawn)
-    first = next(parts)
-    # Written to where they stay: joined at the end they would be there twice.
-    found = Evidence(*(np.empty((n_draws, *array.shape[1:])) for array in first))
-    for number, part in enumerate(chain([first], parts)):
-        own = slice(number * step, number * step + len(part.means))
-        found.means[own], found.covariances[own] = part
-    return found
+    return joined((_evidence_of(sums, cond, frame) for sums in drawn), n_draws)
 
 
 def _drawn(
