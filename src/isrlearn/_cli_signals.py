@@ -61,9 +61,8 @@ def _others_as_ctrl_c() -> Iterator[None]:
 
     with ExitStack() as held:
         for number in ENDING:
-            if (
-                signal.getsignal(number) is signal.SIG_DFL
-            ):  # nohup lets a closed terminal be ignored
+            # Not where it is ignored: nohup wants a closed terminal to end nothing.
+            if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, pass_on)
                 held.callback(signal.signal, number, signal.SIG_DFL)
         yield
