@@ -26,7 +26,7 @@ LAYERS = [
     ],
     ["_iterators", "_json", "_npz", "_arrays", "_saved_arrays"],
     ["_seal"],
-    ["_labels", "_blocks", "_device", "_columns"],
+    ["_labels", "_blocks", "_device", "_columns", "_given"],
     ["_targets"],
     ["_validation"],
     ["moments"],

@@ -8,9 +8,10 @@ from chunk_support import cut, draw_chunkable
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from isrlearn import ISR, CellMoments, ChunkedRows, ISRClassifier, ISRCov, ISRMean, _resume
-from isrlearn._chunks import Begun, Chunk, InMemory, LocalChunks
+from isrlearn._chunks import Begun, InMemory, LocalChunks
 from isrlearn._comparison import comparable
 from isrlearn._frame import Frame
+from isrlearn._given import Chunk
 from isrlearn._passes import AddMoments, AddSlopes, AddUnits, GroupFactors, TakeSample
 from isrlearn._resume import RESULTS, _load, _save, digest
 from isrlearn._validation import check_rows

@@ -25,8 +25,9 @@ from isrlearn import (
     _slopes,
     _sum_heads,
 )
-from isrlearn._chunks import Chunk, LocalChunks
+from isrlearn._chunks import LocalChunks
 from isrlearn._coordinates import HeadCoordinates
+from isrlearn._given import Chunk
 from isrlearn._group_weights import balanced_factors, balanced_weights, group_factors
 from isrlearn._passes import AddMoments, AddSlopes, GroupFactors
 from isrlearn._pooled import Pooled

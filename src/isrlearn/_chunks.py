@@ -16,6 +16,7 @@ import numpy as np
 
 from isrlearn._blocks import WIDE, block_rows
 from isrlearn._device import on_device, to_host
+from isrlearn._given import Chunk, chunk_of, names_of, whole_chunk
 from isrlearn._iterators import again, ahead
 from isrlearn._slices import dtype_of, part_of, view_of
 from isrlearn._validation import Rows, check_rows
@@ -38,19 +39,6 @@ class Addable(Protocol):
 
     def __add__(self: T, other: T, /) -> T:
         """Return the sum."""
-
-
-class Chunk(NamedTuple):
-    """Some rows, not checked."""
-
-    X: Any
-    """(n, d)"""
-    y: Any
-    """(n,) class labels."""
-    environments: Any = None
-    """(n,) environments; None where unknown, or for all."""
-    sample_weight: Any = None
-    """(n,) weights; None for ones."""
 
 
 class Begun(NamedTuple):
@@ -132,10 +120,9 @@ class ChunkedRows(ABC):
         watch : callable, default=None
             Called with what is done, the rows done and the rows of all.
         """
-        columns = Chunk(X, y, environments, sample_weight)
-        _check_lengths(columns)
-        n_rows, n_features = X.shape
-        step = chunk_rows(n_features, np.dtype(dtype_of(X)).itemsize)
+        columns = whole_chunk(Chunk(X, y, environments, sample_weight))
+        n_rows, n_features = columns.X.shape
+        step = chunk_rows(n_features, np.dtype(dtype_of(columns.X)).itemsize)
         starts = range(0, n_rows, step)
 
         several = n_rows > step
@@ -165,14 +152,19 @@ class ChunkedRows(ABC):
         found = next(iter(make()), None)
         if found is None:
             raise NoRowsError(NO_ROWS)
-        first = Chunk(*found)
+        first = chunk_of(found, 1)
+        names = names_of(first)
         shape = np.shape(first.X)
         if len(shape) != 2:
             raise ValueError(
-                f"the first chunk has features of shape {shape}, expected (rows, features)."
+                f"the first chunk has features of shape {shape}, expected (rows, features): give "
+                "two dimensions."
             )
         return LocalChunks(
-            lambda skip: (Chunk(*chunk) for chunk in islice(make(), skip, None)),
+            lambda skip: (
+                chunk_of(chunk, number, names)
+                for number, chunk in enumerate(islice(make(), skip, None), skip + 1)
+            ),
             int(shape[1]),
             watch=watch,
         )
@@ -387,14 +379,3 @@ def mark_of(rows: Rows) -> int:
 
 def _name(function: Any) -> str:
     return str(getattr(function, "title", "Reading"))
-
-
-def _check_lengths(columns: Chunk) -> None:
-    if len(columns.X.shape) != 2:
-        raise ValueError(f"X has shape {tuple(columns.X.shape)}, expected (rows, features).")
-    for name, column in zip(Chunk._fields[1:], columns[1:], strict=True):
-        if column is not None and len(column) != len(columns.X):
-            raise ValueError(
-                f"{name} has {len(column)} values but X has {len(columns.X)} rows: give one value "
-                "per row."
-            )

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures  # whose pools are loaded when one is asked for
 from typing import Any
 
+from isrlearn._text import brief
+
 
 def ahead(chunks: Iterator[Any]) -> Iterator[Any]:
     """Yield chunks; the next one is read while the caller is at work on one.
@@ -29,11 +31,21 @@ def again(chunks: Any) -> Callable[[], Iterable[Any]]:
         An iterator can be gone through once; a second time is a ValueError.
     """
     if callable(chunks):
-        return lambda: chunks()
+        return lambda: _chunks_in(chunks(), "what the function for chunks returned")
+    _chunks_in(chunks, "chunks")
     if iter(chunks) is not chunks:
         return lambda: chunks
     first = next(chunks, None)
     return _Once(first, chunks)
+
+
+def _chunks_in(given: Any, name: str) -> Any:
+    if isinstance(given, str) or not hasattr(given, "__iter__") and not hasattr(given, "__len__"):
+        raise TypeError(
+            f"{name} is {brief(given)}: give a list of (X, y, environments), or a function that "
+            "returns an iterator over them."
+        )
+    return given
 
 
 class _Once:

@@ -5,6 +5,7 @@ must say. `GROUPS` has them by the place where they are made. `python docs/bad_i
 the page.
 """
 
+from bad_inputs.chunks import CHUNKS
 from bad_inputs.commands import COMMANDS
 from bad_inputs.estimators import APPLYING, MOMENTS, PARAMETERS
 from bad_inputs.files import DATA_FILES, OTHER_FILES, UNFIT
@@ -22,6 +23,7 @@ GROUPS: dict[str, list[Case]] = {
     "Weights given to fit": WEIGHTS,
     "Parameters of estimators": PARAMETERS,
     "transform, predict and partial_fit": APPLYING,
+    "Rows in chunks": CHUNKS,
     "CellMoments": MOMENTS,
     "Subspace": SUBSPACES,
     "repair_head and fold": REPAIRING,

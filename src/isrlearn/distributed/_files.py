@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isrlearn._chunks import Chunk
+from isrlearn._given import Chunk
 from isrlearn.exceptions import DataError
 from isrlearn.io._open import Prepare, RowFile, open_file
 from isrlearn.io._roles import Asked

@@ -11,7 +11,6 @@ import numpy as np
 
 from isrlearn._chunks import (
     NO_ROWS,
-    Chunk,
     ChunkedRows,
     LocalChunks,
     NoRowsError,
@@ -20,6 +19,7 @@ from isrlearn._chunks import (
     checked,
 )
 from isrlearn._device import on_device
+from isrlearn._given import Chunk
 from isrlearn._validation import Rows
 from isrlearn.distributed._files import parts_of_files
 from isrlearn.io._open import Prepare

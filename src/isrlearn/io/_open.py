@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._chunks import Chunk, LocalChunks, Watch
+from isrlearn._chunks import LocalChunks, Watch
+from isrlearn._given import Chunk
 from isrlearn._text import brief
 from isrlearn._typing import BoolArray, FloatArray, LabelArray
 from isrlearn.exceptions import DataError, FeatureFileError
