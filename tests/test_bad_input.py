@@ -1,5 +1,6 @@
 """Each mistake gets a message that names it and the way out."""
 
+import datetime
 import re
 import warnings
 
@@ -468,3 +469,31 @@ def test_messages_of_a_regression_speak_of_environments_only(rows):
         ISRRegressor().fit(X, y, environments=np.arange(len(X)))
     with pytest.warns(TinyCellWarning, match="rows: environment 7 has 3"):
         ISRRegressor(ISR(1)).fit(X, y, environments=np.where(np.arange(len(X)) < 3, 7, e))
+
+
+@pytest.mark.parametrize("date", [np.datetime64("2020-01-01"), datetime.date(2020, 1, 1)])
+def test_dates_among_objects_are_not_counted_in_days(rows, date):
+    X, y, e = rows
+    X = X.astype(object)
+    X[3, 1] = date
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        ISRMean().fit(X, y, environments=e)
+
+
+def test_none_in_the_target_of_a_regression_is_missing(rows):
+    X, _, e = rows
+    with pytest.raises(ValueError, match="y has missing values"):
+        ISRRegressor(ISR(1)).fit(X, [None, *X[1:, 0]], environments=e)
+
+
+def test_a_tensor_leaves_its_gradients_behind(rows):
+    torch = pytest.importorskip("torch")
+    X, y, e = rows
+    tensor = torch.tensor(X, requires_grad=True)
+    found = ISRMean(1).fit(tensor, y, environments=e)
+    wanted = ISRMean(1).fit(X, y, environments=e)
+    np.testing.assert_array_equal(found.spurious_components_, wanted.spurious_components_)
+    np.testing.assert_array_equal(found.transform(tensor), wanted.transform(X))
+    for other in (tensor.bfloat16(), tensor.detach().to_sparse()):
+        with pytest.raises(TypeError, match=r"X is a tensor of the type .*: pass X\.float\(\)"):
+            ISRMean(1).fit(other, y, environments=e)

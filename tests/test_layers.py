@@ -27,7 +27,7 @@ LAYERS = [
     ["_iterators", "_json", "_npz", "_arrays", "_saved_arrays"],
     ["_seal"],
     ["_labels", "_blocks", "_device", "_columns", "_given"],
-    ["_targets"],
+    ["_targets", "_weights"],
     ["_validation"],
     ["moments"],
     ["_comparison", "_spectra", "_rank", "_conditioning", "_parts", "_chunks", "_slopes"],

@@ -1,5 +1,6 @@
 """What is no array of numbers: refused by name, before a library makes something else of it."""
 
+import datetime
 from collections.abc import Iterator, Mapping, Set
 from numbers import Number
 from typing import Any, Final
@@ -19,6 +20,12 @@ _OTHER_KINDS: Final = {
     "m": ("durations", "turn them into numbers, such as seconds"),
     "V": ("records with fields", "stack the fields as columns"),
 }
+# The same as objects, which NumPy would count in days, or refuse without a name.
+_KINDS_OF_OBJECTS: Final = (
+    ((datetime.date, datetime.time, np.datetime64), "M"),
+    ((datetime.timedelta, np.timedelta64), "m"),
+    ((complex, np.complexfloating), "c"),
+)
 
 
 def as_numbers(values: Any, name: str) -> Any:
@@ -37,7 +44,9 @@ def as_numbers(values: Any, name: str) -> Any:
     [[1, 2]]
     """
     _refuse_objects(values, name)
-    if isinstance(values, list | tuple | Number):
+    if hasattr(values, "detach"):
+        values = of_tensor(values, name)
+    elif not hasattr(values, "__array__") and not hasattr(values, "dtypes"):
         values = _of_list(values, name)
     if np.ma.is_masked(values):
         raise ValueError(
@@ -47,14 +56,28 @@ def as_numbers(values: Any, name: str) -> Any:
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
         _refuse_columns(values, name)
         return values
-    _refuse_kind(getattr(getattr(values, "dtype", None), "kind", ""), name)
-    text = _text_in(values)
-    if text is not None:
-        raise ValueError(
-            f"{name} holds text, such as {brief(text)}, but numbers are needed: encode it, or "
-            "convert it if it looks like numbers."
-        )
-    return values
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    _refuse_kind(kind, name)
+    return _of_objects(np.asarray(values), name) if kind in tuple("OUST") else values
+
+
+def of_tensor(values: Any, name: str) -> Any:
+    """Return the numbers of a tensor of torch that is on the host; gradients are left behind.
+
+    Parameters
+    ----------
+    values : torch.Tensor
+        The tensor.
+    name : str
+        What the message calls it.
+    """
+    try:
+        return values.detach().numpy()
+    except (TypeError, RuntimeError, NotImplementedError) as error:
+        raise TypeError(
+            f"{name} is a tensor of the type {values.dtype} ({error}): pass {name}.float().cpu(), "
+            f"or {name}.to_dense() of a sparse one."
+        ) from None
 
 
 def as_rows(X: Any, name: str = "X") -> Any:
@@ -114,8 +137,11 @@ def _refuse_objects(values: Any, name: str) -> None:
     if isinstance(values, str | bytes):
         way_out = "read a file with isrlearn.io.read_data" if name == "X" else "give numbers"
         raise ValueError(f"{name}={brief(values)} is text, but an array is needed: {way_out}.")
-    if isinstance(values, _BAGS) and not hasattr(values, "dtypes"):
-        what = "None" if values is None else f"a {type(values).__name__}"
+    bag = isinstance(values, _BAGS) and not hasattr(values, "dtypes")
+    array = any(hasattr(values, how) for how in ("__array__", "__len__", "dtypes"))
+    if bag or isinstance(values, type) or not (array or isinstance(values, Number)):
+        kind = "class" if isinstance(values, type) else type(values).__name__
+        what = "None" if values is None else f"a {kind}"
         raise TypeError(
             f"{name} is {what}, but an array or a table is needed: make one first, for example "
             "with numpy.array(list(...))."
@@ -124,7 +150,9 @@ def _refuse_objects(values: Any, name: str) -> None:
 
 def _of_list(values: Any, name: str) -> Any:
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
+        # Beside text, NumPy turns numbers into text: look for that which was given.
+        return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -142,13 +170,33 @@ def _refuse_kind(kind: str, name: str) -> None:
         raise ValueError(f"{first}{name} holds {what}: {way_out}.")
 
 
-def _text_in(values: Any) -> Any:
-    """Return a text that an array holds, or None."""
-    kind = getattr(getattr(values, "dtype", None), "kind", "")
-    if kind not in tuple("OUST"):
-        return None
-    texts = (v for v in np.asarray(values).ravel().tolist() if isinstance(v, str | bytes))
-    return next(texts, None)
+def _of_objects(values: Any, name: str) -> Any:
+    """Return an array of objects, NaN in the place of NA, if all may be numbers."""
+    missing = [type(value).__name__ == "NAType" for value in values.ravel().tolist()]
+    if any(missing):
+        values = values.copy()
+        values[np.reshape(missing, values.shape)] = np.nan
+    for value in values.ravel():
+        _refuse_value(value, name)
+    return values
+
+
+def _refuse_value(value: Any, name: str) -> None:
+    """Refuse an object that is no number."""
+    if isinstance(value, str | bytes):
+        raise ValueError(
+            f"{name} holds text, such as {brief(value)}, but numbers are needed: encode it, or "
+            "convert it if it looks like numbers."
+        )
+    for classes, kind in _KINDS_OF_OBJECTS:
+        if isinstance(value, classes):
+            _refuse_kind(kind, name)
+    is_array = getattr(value, "ndim", 0) > 0
+    if value is not None and (is_array or not hasattr(value, "__float__")):
+        raise TypeError(  # in the words that scikit-learn's checks look for
+            f"{name} holds a {type(value).__name__}, {brief(value)}: every value of this argument "
+            "must be neither string nor other object, but one number."
+        )
 
 
 def _refuse_columns(X: Any, name: str) -> None:
@@ -166,6 +214,9 @@ def _refuse_columns(X: Any, name: str) -> None:
             f"{name} has text in column(s) {some(texts)}: drop or encode them, or convert them if "
             "they look like numbers. Environments are not a feature; pass them as environments=."
         )
+    for column, dtype in zip(names, _dtypes(X), strict=True):
+        if getattr(dtype, "kind", "") == "O":
+            _of_objects(np.asarray(X[column], dtype=object), f"{name}, column {brief(column)},")
 
 
 def _repeats(names: list[Any]) -> bool:

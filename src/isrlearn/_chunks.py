@@ -151,7 +151,7 @@ class ChunkedRows(ABC):
         make = again(chunks)
         found = next(iter(make()), None)
         if found is None:
-            raise NoRowsError(NO_ROWS)
+            raise ValueError(NO_ROWS)
         first = chunk_of(found, 1)
         names = names_of(first)
         shape = np.shape(first.X)

@@ -1,6 +1,6 @@
 """Features that are refused, with the names of their columns."""
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Mapping, Set, Sized
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -92,7 +92,7 @@ def refuse_large_features(X: FloatArray, names: Any = None) -> None:
     names : sequence of str, default=None
         Of the features.
     """
-    largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    largest = np.fmax.reduce(np.abs(X), axis=0, initial=0.0).astype(np.float64)
     large = np.flatnonzero(largest > LARGEST)
     if len(large):
         named = some([int(j) if names is None else names[j] for j in large])
@@ -132,4 +132,5 @@ def length_of(values: Any) -> int | None:
     """
     if hasattr(values, "shape"):
         return int(values.shape[0]) if len(values.shape) else None
-    return len(values) if isinstance(values, Sized) and not isinstance(values, str) else None
+    sized = isinstance(values, Sized) and not isinstance(values, str | Mapping | Set)
+    return len(values) if sized else None

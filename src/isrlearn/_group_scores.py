@@ -10,7 +10,8 @@ from isrlearn._html import figure, table
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels
 from isrlearn._text import brief
 from isrlearn._typing import Float64Array, IntArray, LabelArray
-from isrlearn._validation import check_weights, encode_environments, refuse_continuous
+from isrlearn._validation import encode_environments, refuse_continuous
+from isrlearn._weights import check_weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from isrlearn._blocks import largest_values
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
 from isrlearn._logistic import fit_in_coordinates, weighted_covariance
 from isrlearn._typing import FLOATS, FloatArray
-from isrlearn._validation import check_weights
+from isrlearn._weights import check_weights
 
 
 class LogisticHead(LogisticRegression):

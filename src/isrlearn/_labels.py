@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._arrays import of_tensor
 from isrlearn._text import brief
 from isrlearn._typing import BoolArray, IntArray, LabelArray
 
@@ -57,6 +58,8 @@ def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
         values[hidden] = None
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
+    elif hasattr(values, "detach"):
+        values = of_tensor(values, name)
     # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
     array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
     if array.dtype.kind == "T":  # NumPy's strings of variable width
@@ -122,6 +125,9 @@ def _one_type(known: LabelArray, name: str) -> LabelArray:
     found = np.array(known.tolist())
     # Whole numbers that 64 bits do not hold would be rounded, and two labels become one.
     rounded = found.dtype.kind == "f" and all(isinstance(value, Integral) for value in known)
+    if found.dtype == object and not all(isinstance(value, Integral) for value in known):
+        names = sorted({type(value).__name__ for value in known})
+        raise TypeError(_one_kind_only(name, "has", names))
     if rounded or found.dtype == object:
         raise TypeError(f"{name} has whole numbers of more than 64 bits: use strings for them.")
     return found

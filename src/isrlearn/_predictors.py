@@ -27,7 +27,7 @@ from isrlearn._sum_heads import (
 from isrlearn._text import brief
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn._validation import Rows, check_rows, refuse_continuous
+from isrlearn._validation import Rows, check_rows, check_scored, refuse_continuous
 
 LARGE: Final = 2**28  # bytes of rows that a head is to be fitted without a copy of
 
@@ -225,6 +225,21 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         """
         X = self._without_spurious(X)
         return np.asarray(self.head_.predict_log_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        """
+        check_scored(X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     @property
     def classes_(self) -> LabelArray:

@@ -7,9 +7,10 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import Tags, get_tags
 
 from isrlearn._predictor_base import ISRPredictor
+from isrlearn._targets import refuse_text
 from isrlearn._text import brief
 from isrlearn._transformers import ISR
-from isrlearn._validation import check_response_rows
+from isrlearn._validation import check_response_rows, check_scored
 
 
 class ISRRegressor(RegressorMixin, ISRPredictor):
@@ -103,6 +104,22 @@ class ISRRegressor(RegressorMixin, ISRPredictor):
         self.isr_ = isr._fit_response(rows, environments is not None)
         self._fit_head(rows, rows.sample_weight)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination of the predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        y : array-like of shape (n_samples,)
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        """
+        check_scored(X, y, sample_weight)
+        refuse_text(y)
+        return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._arrays import shape_of
+from isrlearn._arrays import of_tensor, shape_of
 from isrlearn._labels import as_labels
 from isrlearn._text import brief
 from isrlearn._typing import Float64Array
@@ -20,6 +20,7 @@ def as_target(y: Any) -> Any:
             "fit requires y to be passed, but the target y is None: give one label, or one number, "
             "per row."
         )
+    y = of_tensor(y, "y") if hasattr(y, "detach") else y
     shape = shape_of(y)
     if len(shape) > 1 and shape[1] != 1:
         raise ValueError(

@@ -22,9 +22,7 @@ from isrlearn._targets import (
     refuse_text,
 )
 from isrlearn._typing import FLOATS, Float64Array, FloatArray, IntArray, LabelArray
-
-HEAVIEST, FAINTEST = 1e200, 1e-300  # weights that can be summed, and inverted
-LIGHTEST = 1e-100  # relative to the heaviest of the rows
+from isrlearn._weights import check_weights
 
 
 @dataclass(frozen=True)
@@ -198,6 +196,8 @@ def check_response_rows(
     except ValueError as error:
         refuse_target_not_finite(error, MISSING_VALUES)
         raise
+    if np.isnan(y).any():  # None in an array of objects
+        raise ValueError(MISSING_VALUES)
     refuse_large(y)
     weights = check_weights(sample_weight, len(X))
     X, y, environments, weights = _with_weight(X, y, environments, weights)
@@ -260,6 +260,21 @@ def _check_X_y(
         refuse_target_not_finite(error, MISSING_LABELS)
         raise
     return X, y
+
+
+def check_scored(X: Any, y: Any, sample_weight: Any) -> None:
+    """Refuse a target and weights that predictions for X cannot be scored by.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As they were given to ``score``.
+    """
+    _check_lengths(X, y=y, sample_weight=sample_weight)
+    labels = as_labels(np.ravel(y) if len(shape_of(as_target(y))) == 2 else y, "y")
+    if is_missing(labels).any():
+        raise ValueError("y has missing values (None, NaN or NA): drop those rows before scoring.")
+    check_weights(sample_weight, len(labels))
 
 
 def refuse_not_finite(X: FloatArray) -> None:
@@ -333,48 +348,6 @@ def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, Int
     labels = as_labels(environments, "environments", n_rows)
     refuse_kind(labels, "environments")
     return encode_labels(labels, "environments")
-
-
-def check_weights(
-    sample_weight: Any, n_rows: int, *, may_be_zero: bool = False
-) -> Float64Array | None:
-    """Return the weights as float64, or None; refuse negative and all-zero ones."""
-    if sample_weight is None:
-        return None
-    if np.ma.isMaskedArray(sample_weight):
-        raise ValueError("sample_weight is a masked array: fill it, with 0 where a row is absent.")
-    given = np.asarray(as_numbers(sample_weight, "sample_weight"))
-    with naming_columns(given, "sample_weight"):
-        weights: Float64Array = check_array(
-            np.atleast_1d(given),
-            ensure_2d=False,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            input_name="sample_weight",
-        )
-    if given.ndim == 0 or weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has shape {given.shape}, expected ({n_rows},): give one weight per row."
-        )
-    if not np.isfinite(weights).all():
-        raise ValueError(
-            f"sample_weight contains NaN or infinity in {np.sum(~np.isfinite(weights))} of "
-            f"{n_rows} rows: weights must be finite, and 0 where a row is absent."
-        )
-    if weights.min() < 0:
-        raise ValueError(
-            f"sample_weight has a negative value ({weights.min():g}): weights must be >= 0."
-        )
-    if not weights.any() and not may_be_zero:
-        raise ValueError("sample_weight is zero for every row: at least one must be positive.")
-    most = float(weights.max())
-    least = float(weights.min(where=weights > 0, initial=most))
-    if most > HEAVIEST or 0 < least < max(most * LIGHTEST, FAINTEST):
-        raise ValueError(
-            f"sample_weight goes from {least:g} to {most:g}: those that are not 0 must be within a "
-            f"factor of {1 / LIGHTEST:g}, and from {FAINTEST:g} to {HEAVIEST:g}: scale them."
-        )
-    return weights
 
 
 def refuse_continuous(labels: LabelArray, name: str, way_out: str) -> None:

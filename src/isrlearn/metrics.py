@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from isrlearn._group_scores import GroupScores, group_scores, right_or_not
 from isrlearn._text import brief
-from isrlearn._validation import check_weights
+from isrlearn._weights import check_weights
 
 __all__ = [
     "GroupScores",

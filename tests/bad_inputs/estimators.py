@@ -6,7 +6,16 @@ from sklearn.linear_model import LogisticRegression
 
 from bad_inputs.rows import E, N, X, Y, frame, spoilt
 from bad_inputs.running import Case
-from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean, fold
+from isrlearn import (
+    ISR,
+    CellMoments,
+    ChunkedRows,
+    ISRClassifier,
+    ISRCov,
+    ISRMean,
+    ISRRegressor,
+    fold,
+)
 
 # Parameters that all transformers have.
 BAD_PARAMETERS = [
@@ -130,6 +139,31 @@ APPLYING = [
         "1 distinct value",
     ),
     Case(
+        "rows in chunks to transform",
+        lambda folder: fitted().transform(ChunkedRows.from_arrays(X, Y)),
+        "X is a LocalChunks, but an array or a table",
+    ),
+    Case(
+        "weights below zero in score",
+        lambda folder: fitted(ISRClassifier()).score(X, Y, sample_weight=-np.ones(N)),
+        r"negative value \(-1\): weights must be >= 0",
+    ),
+    Case(
+        "a missing label in score",
+        lambda folder: fitted(ISRClassifier()).score(X, np.where(Y, np.nan, 0)),
+        "y has missing values.*before scoring",
+    ),
+    Case(
+        "too few labels in score",
+        lambda folder: fitted(ISRClassifier()).score(X, Y[1:]),
+        "y has 199 values but X has 200 rows",
+    ),
+    Case(
+        "text in the score of a regression",
+        lambda folder: fitted(ISRRegressor(ISR(1))).score(X, Y.astype(str)),
+        "y holds text, such as .*convert it",
+    ),
+    Case(
         "a model that is not fitted, folded",
         lambda folder: fold(ISRClassifier()),
         "not fitted",
@@ -143,6 +177,11 @@ MOMENTS = [
         "rows of another width",
         lambda folder: CellMoments.empty(4).update(X, Y, E),
         "moments of 4 and of 5 features: all rows must have the same columns",
+    ),
+    Case(
+        "weights and squares that overflow together",
+        lambda folder: CellMoments.from_rows(X * 1e100, Y, E, np.full(N, 1e200)),
+        r"X \(up to .*e\+10.\) and the weights .* overflow: scale sample_weight",
     ),
     Case(
         "moments with and without scatters",

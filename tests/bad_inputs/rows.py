@@ -1,5 +1,9 @@
 """Mistakes in the rows that estimators are given: features, labels, environments, weights."""
 
+import datetime
+from fractions import Fraction
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from conftest import draw_rows
@@ -159,13 +163,43 @@ ROWS = [
     features(
         "records with fields", "records with fields: stack", np.zeros(N, dtype=[("a", float)])
     ),
-    features("dicts in X", "no number.*not 'dict'.*Give", np.full(X.shape, {}, dtype=object)),
+    features(
+        "dicts in X", "X holds a dict, {}: .*must be.*number", np.full(X.shape, {}, dtype=object)
+    ),
     features(
         "a whole number of 400 digits",
         "too large for a float: scale",
         np.full(X.shape, 10**400, dtype=object),
     ),
     features("numbers near the largest float", "so large.*overflow: scale", lambda X: X * 1e160),
+    features("X is the path of a file", "X is a PosixPath.*make one first", Path("rows.csv")),
+    features("X is an estimator", "X is a ISRMean, but an array or", ISRMean()),
+    features("X is a class", "X is a class, but an array or a table", lambda X: ISRMean),
+    features(
+        "a list in a cell of X",
+        r"X holds a list, \[1.0, \[1, 2\]\]: .*must be.*one number",
+        lambda X: objects([[1.0, [1, 2]]] * N).reshape(N, 1),
+    ),
+    features(
+        "durations as objects in X",
+        "X holds durations: turn",
+        np.full(X.shape, np.timedelta64(1, "D"), dtype=object),
+    ),
+    features(
+        "NA in an array of objects",
+        r"X contains NaN in column\(s\) \[0\], in 200 of 200 rows",
+        lambda X: np.column_stack([np.full(N, pd.NA, dtype=object), X.astype(object)]),
+    ),
+    features(
+        "one text in a list of numbers",
+        "X holds text, such as '2'",
+        lambda X: [[1.0, "2", 3.0]] * N,
+    ),
+    features(
+        "intervals in a column of a table",
+        "column 'age', holds a Interval, Interval.*must be",
+        lambda X: frame(X, age=pd.cut(X[:, 0], 3).astype(object)),
+    ),
     features(
         "text in a column of a table",
         r"text in column\(s\) \['hospital'\]: drop or encode",
@@ -196,6 +230,17 @@ LABELS = [
     *map(case, ("y shorter than X", "y of continuous numbers", "a missing label in y")),
     *map(case, ("one class", "y of two columns")),
     labels("y is None", "requires y to be passed", None),
+    labels("y is a set", "y={0, 1, 2} is one value: give one label per row", {0, 1, 2}),
+    labels(
+        "fractions in y",
+        "y has labels of type Fraction: use only",
+        lambda y: [Fraction(int(v), 3) for v in y],
+    ),
+    labels(
+        "whole numbers of 70 bits in y",
+        "y has whole numbers of more than 64 bits: use strings",
+        lambda y: [2**70 + int(v) for v in y],
+    ),
     labels("y is the name of a column", "y='disease' is one value: give one label per", "disease"),
     labels(
         "y infinite in one row", "y contains infinity: drop", lambda y: np.where(y > 1, np.inf, y)
@@ -229,6 +274,12 @@ LABELS = [
         ISRRegressor(),
     ),
     labels(
+        "durations as the target of a regression",
+        "y holds durations: turn",
+        objects([datetime.timedelta(1)] * N),
+        ISRRegressor(),
+    ),
+    labels(
         "dates as the target of a regression",
         "y holds dates or times: turn",
         np.full(N, np.datetime64("2020-01-01")),
@@ -246,6 +297,9 @@ ENVIRONMENTS = [
     *map(case, ("environments shorter than X", "every environment missing")),
     *map(case, ("environments of two columns",)),
     places("environments of one column", r"shape .*, 1\).*\.ravel\(\)", lambda e: e[:, None]),
+    places(
+        "environments in a dict", "environments={'site': .* is one value", lambda e: {"site": e}
+    ),
     places("one name for all rows", "environments='hospital' is one value", "hospital"),
     places(
         "text and numbers in environments",
