@@ -230,6 +230,8 @@ def may_write(
     reads : Path, default=None
         A file that the command reads. It cannot be given up: what is made of it is no copy.
     """
+    if path.name in suffixes:
+        raise UserError(f"{option} {path} must have a name before {path.name}.")
     if suffixes and path.suffix not in suffixes:
         raise UserError(f"{option} {path} must end in {_either(suffixes)}.")
     if path.is_dir():

@@ -9,7 +9,7 @@ from bad_inputs.chunks import CHUNKS
 from bad_inputs.commands import COMMANDS
 from bad_inputs.estimators import APPLYING, MOMENTS, PARAMETERS
 from bad_inputs.files import DATA_FILES, OTHER_FILES, UNFIT
-from bad_inputs.functions import COMPARING, REPAIRING, SCORING, SELECTING, SUBSPACES
+from bad_inputs.functions import COMPARING, DRAWING, REPAIRING, SCORING, SELECTING, SUBSPACES
 from bad_inputs.rows import ENVIRONMENTS, LABELS, ROWS, WEIGHTS
 from bad_inputs.running import Case, run
 from bad_inputs.stores import MODELS, STORES
@@ -30,6 +30,7 @@ GROUPS: dict[str, list[Case]] = {
     "Metrics": SCORING,
     "select": SELECTING,
     "compare and report": COMPARING,
+    "Data sets and trials that are drawn": DRAWING,
     "Files of rows": DATA_FILES,
     "Files that can be read, but not fitted on": UNFIT,
     "Files that do not fit a model": OTHER_FILES,

@@ -65,6 +65,12 @@ def with_a_gap(folder):
     (folder / "birds.csv").write_text("\n".join(rows), encoding="utf-8")
 
 
+def with_a_giant(folder):
+    rows = (folder / "birds.csv").read_text(encoding="utf-8").splitlines()
+    rows[5] = f"1e300,{rows[5].partition(',')[2]}"
+    (folder / "birds.csv").write_text("\n".join(rows), encoding="utf-8")
+
+
 FIT = f"fit birds.csv {COLUMNS}"
 COMMANDS = [
     command("a command that is not there", "no-such", "no-such", theirs=True),
@@ -102,6 +108,13 @@ COMMANDS = [
         "a rule that is not there", "best", f"{FIT} --out m.safetensors --rule best", theirs=True
     ),
     command("a model of another ending", "must end in .safetensors", f"{FIT} --out m.pkl"),
+    command("a model without a name", "must have a name before", f"{FIT} --out .safetensors"),
+    command(
+        "features near the largest float",
+        r"X is so large \(up to 1e\+300 in column\(s\) \['size'\]",
+        f"{FIT} --out m.safetensors",
+        with_a_giant,
+    ),
     command(
         "a model that is there already",
         "m.safetensors exists: name another with --out, or add --force",

@@ -187,6 +187,10 @@ BAD_FILES = {
         raw("birds.csv", b"size,site,kind\n1,a,x\n2;b;y\n"),
         "line 3 has 1 fields .* has 3: put a field",
     ),
+    "a line above the names of the columns": (
+        raw("birds.csv", b"# of the harbour\nsize,site,kind\n1,a,x\n2,b,y\n"),
+        "line 2 has 3 fields .* has 1: put .*, and remove what stands above the names",
+    ),
     "odd split": (
         table(with_column("fold", ["train", "val", "test", "holdout", "0", "2"]), split="fold"),
         "'fold' is 'holdout' in line 5: write train, validation or test",
@@ -260,8 +264,24 @@ def reading(write):
 # Words of pyarrow, safetensors, zipfile and csv, which change with their versions.
 _REASON = r"(?<=\()[^()]*(?:\([^()]*\)[^()]*)*(?=\): (?:copy|write|save|look))"
 
+
+def asking(wrong, says, **names):
+    """Return the case of a good table, of which something impossible is asked."""
+
+    def make(folder):
+        read_data(write_csv(folder / "birds.csv", GOOD), **NAMES | names)
+
+    return Case(wrong, make, says)
+
+
 DATA_FILES = [
-    Case(name, reading(write), says, _REASON) for name, (write, says) in BAD_FILES.items()
+    *(Case(name, reading(write), says, _REASON) for name, (write, says) in BAD_FILES.items()),
+    asking("a number for a label", "label=3 must be the name of a column", label=3),
+    asking("a list for a label", r"label=\['kind'\] must be the name", label=["kind"]),
+    asking("a number for environments", "environment=3 must be a name, or a list", environment=3),
+    asking("a number for what is dropped", "drop=3 must be a name, or a list", drop=3),
+    asking("a number among names", "drop=7 must be the name of a column", drop=["size", 7]),
+    asking("a word for a schema", "schema='x' must be that of a model", schema="x"),
 ]
 
 

@@ -9,6 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 from bad_inputs.rows import E, N, X, Y
 from bad_inputs.running import Case
 from isrlearn import ISRClassifier, ISRMean, Subspace, compare, fold, repair_head, report, select
+from isrlearn.baselines import fit_trials, published_trials
+from isrlearn.datasets import load_colored_digits, make_linear_gaussian
 from isrlearn.metrics import (
     GroupScorer,
     adjusted_average_accuracy,
@@ -127,6 +129,25 @@ SCORING = [
 ]
 
 
+DRAWING = [
+    calling(
+        make_linear_gaussian,
+        "a billion environments",
+        "n_environments=1000000000 must be a whole number from 1 to 1000000",
+        10**9,
+    ),
+    calling(make_linear_gaussian, "half a dimension", "d_c=1.5 must be a whole number", 3, 1.5),
+    calling(make_linear_gaussian, "a spread of NaN", "must be positive", sigma_c=np.nan),
+    calling(make_linear_gaussian, "text for a matrix", "R='x' is text, but an array", R="x"),
+    calling(make_linear_gaussian(random_state=0).sample, "rows below zero", "=-1 must be", -1),
+    calling(
+        load_colored_digits, "noise in words", "label_noise='some' must be", label_noise="some"
+    ),
+    calling(published_trials, "trials below zero", "n_trials=-1 must be", "irmv1", -1),
+    calling(fit_trials, "no trials", "trials is an empty list: give", "irmv1", X, Y == 1, E, []),
+]
+
+
 def selecting(wrong, says, **changes):
     given = {"X": X, "y": Y, "environments": E, "grid": {"isr": [ISRMean(1)]}}
     return calling(select, wrong, says, **given | changes)
@@ -206,6 +227,15 @@ COMPARING = [
     ),
     comparing("one environment to compare", r"1 known value\(s\)", environments=np.zeros(N)),
     comparing("too few names", "1 names for 5 features", feature_names=["age"]),
+    comparing("a number for a method", "method 3 has no fit: give a name", methods=[3]),
+    comparing("a number for names", "feature_names=3 must be a list", feature_names=3),
+    Case(
+        "a word for the model before",
+        lambda folder: report(
+            ISRClassifier().fit(X, Y, environments=E), X, Y, environments=E, before="erm"
+        ),
+        "before='erm' has no predict: give a fitted classifier",
+    ),
     calling(
         report,
         "a report of another model",

@@ -76,7 +76,23 @@ def adding_to_other_features(folder):
 OUTSIDE = [{"name": "../x", "rows": 1, "sha256": "", "bytes": 1}]
 _WORDS = r"(?<=wrote \().*(?=\)\.$)"
 
+
+def small_file(folder):
+    (folder / "notes").write_text("mine", encoding="utf-8")
+    return folder / "notes"
+
+
 MODELS = [
+    Case(
+        "no rows in a shard",
+        lambda folder: FeatureWriter(folder / "features", {}, rows_per_shard=0),
+        "rows_per_shard=0 must be a whole number from 1",
+    ),
+    Case(
+        "a file in the place of a folder of features",
+        lambda folder: FeatureWriter(small_file(folder), {}),
+        "notes is a file: name a folder",
+    ),
     Case(
         "a model that is not there",
         lambda folder: LinearModel.load(folder / "m.safetensors"),

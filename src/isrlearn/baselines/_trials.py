@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from isrlearn._numbers import check_number
 from isrlearn._text import brief
 from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
 from isrlearn.baselines._descent import adam, plain_descent
@@ -111,6 +112,7 @@ def published_trials(method: str, n_trials: int = PUBLISHED_TRIALS) -> list[Tria
     ['0.0010', '0.0039', '0.0011']
     """
     recipe = _recipe(method)
+    check_number("n_trials", n_trials, 1, whole=True)
     default = Trial(penalty=recipe.default_penalty)
     return [default, *(_drawn(recipe, FIRST_SEED + t) for t in range(1, n_trials))][:n_trials]
 
@@ -189,6 +191,8 @@ def fit_trials(
     >>> weights.shape, bool((weights[:, 0] > 0).all())
     ((2, 2), True)
     """
+    if len(trials) == 0:
+        raise ValueError("trials is an empty list: give at least one Trial().")
     X, positive, codes = np.asarray(X), np.asarray(positive), np.asarray(codes)
     if X.dtype.kind != "f":
         X = X.astype(np.float64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from isrlearn._numbers import seeded
+from isrlearn._numbers import check_number, seeded
 from isrlearn.datasets._base import EnvironmentRows
 
 COLORS = np.array(["red", "green"])
@@ -68,5 +68,4 @@ def load_colored_digits(
 
 
 def _check_share(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
+    check_number(name, value, 0, 1)

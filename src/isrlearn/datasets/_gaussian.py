@@ -1,14 +1,19 @@
 r"""The linear Gaussian model of the paper (its equations 1 to 4)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._numbers import seeded
+from isrlearn._arrays import as_numbers
+from isrlearn._numbers import check_number, seeded
 from isrlearn._typing import Float64Array
 from isrlearn.datasets._base import EnvironmentRows
 from isrlearn.moments import CellMoments
+
+MOST_ENVIRONMENTS: Final = 10**6
+MOST_DIMENSIONS: Final = 10**4  # of which a square matrix is drawn
+MOST_ROWS: Final = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +70,7 @@ class LinearGaussian:
         _check_shape("sigma_e", self.sigma_e, (len(self.mu_e),))
         if not 0 < self.eta < 1:
             raise ValueError(f"eta={self.eta!r} must lie strictly between 0 and 1.")
-        if self.sigma_c <= 0 or np.any(self.sigma_e <= 0):
+        if not (self.sigma_c > 0 and np.all(self.sigma_e > 0)):  # so that NaN is refused
             raise ValueError("sigma_c and sigma_e must be positive.")
         if np.linalg.matrix_rank(self.R) < d:
             raise ValueError("R is singular: Assumption 3 of the model needs an invertible matrix.")
@@ -102,6 +107,7 @@ class LinearGaussian:
         EnvironmentRows
             y is -1 or 1; environments are 0, ..., E - 1.
         """
+        check_number("n_per_environment", n_per_environment, 0, MOST_ROWS, whole=True)
         random = seeded(random_state)
         environments = np.repeat(np.arange(self.n_environments), n_per_environment)
         y = np.where(random.uniform(size=len(environments)) < self.eta, 1, -1)
@@ -204,6 +210,9 @@ def make_linear_gaussian(
     >>> model.population_moments()
     CellMoments(classes=2, environments=4, cells=8 of 8, features=5, smallest_cell=500000)
     """
+    check_number("n_environments", n_environments, 1, MOST_ENVIRONMENTS, whole=True)
+    for name, size in (("d_c", d_c), ("d_s", d_s)):
+        check_number(name, size, 1, MOST_DIMENSIONS, whole=True)
     random = seeded(random_state)  # draws everything, so that a part given moves no other
     return LinearGaussian(
         eta=eta,
@@ -218,7 +227,7 @@ def make_linear_gaussian(
 def _given_or(name: str, given: Any, drawn: Float64Array) -> Float64Array:
     if given is None:
         return drawn
-    values = np.asarray(given, dtype=np.float64)
+    values = np.asarray(as_numbers(given, name), dtype=np.float64)
     try:
         return np.array(np.broadcast_to(values, drawn.shape))
     except ValueError as error:

@@ -15,10 +15,12 @@ import numpy as np
 
 from isrlearn._files import only_user, sweep, write_whole
 from isrlearn._limits import refuse_irregular
+from isrlearn._numbers import check_number
 from isrlearn._typing import FloatArray, IntArray
 from isrlearn.exceptions import FeatureFileError
 from isrlearn.io._manifest import MANIFEST, Kind, Manifest, Shard, read_manifest, write_manifest
 
+MOST_ROWS: Final = 2**31 - 1  # of a shard
 COLUMNS: Final = ("features", "labels", "environments", "split")
 
 
@@ -230,7 +232,10 @@ class FeatureWriter:
         environments: Sequence[str] = (),
     ) -> None:
         self.folder = Path(folder)
+        check_number("rows_per_shard", rows_per_shard, 1, MOST_ROWS, whole=True)
         self.rows_per_shard = rows_per_shard
+        if self.folder.exists() and not self.folder.is_dir():
+            raise FeatureFileError(f"{self.folder} is a file: name a folder.")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._wanted = Manifest(
             dict(made_of), classes=tuple(classes), environments=tuple(environments)

@@ -1,9 +1,9 @@
 """Which column or array of a file is for what."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from isrlearn._text import brief
 from isrlearn.exceptions import DataError
@@ -70,15 +70,29 @@ def asked_for(
     schema: Schema | None = None,
 ) -> Asked:
     """Return what the user said about the columns, without blanks around the names."""
-    environments = (environment,) if isinstance(environment, str) else tuple(environment)
-    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    if not (schema is None or isinstance(schema, Schema)):
+        raise TypeError(f"schema={brief(schema)} must be that of a model, or None.")
     return Asked(
-        label=None if label is None else label.strip(),
-        environment=tuple(name.strip() for name in environments),
-        split=None if split is None else split.strip(),
-        drop=tuple(name.strip() for name in dropped),
+        label=None if label is None else _name("label", label),
+        environment=_names("environment", environment),
+        split=None if split is None else _name("split", split),
+        drop=_names("drop", drop),
         schema=schema,
     )
+
+
+def _name(role: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"{role}={brief(given)} must be the name of a column or array, as text.")
+    return given.strip()
+
+
+def _names(role: str, given: Any) -> tuple[str, ...]:
+    if given is None or isinstance(given, str):
+        return () if given is None else (_name(role, given),)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{role}={brief(given)} must be a name, or a list of names.")
+    return tuple(_name(role, name) for name in given)
 
 
 def find_roles(source: Source, asked: Asked) -> Roles:

@@ -276,9 +276,11 @@ def _refuse_ragged(
     path: Path, line: int, fields: list[str], names: list[str], separator: str
 ) -> None:
     if len(fields) != len(names):
+        more = len(fields) > len(names)
+        above = ", and remove what stands above the names of the columns" if more else ""
         raise DataError(
             f"{path}, line {line} has {len(fields)} fields where the first line has {len(names)}: "
-            f"put a field that holds {separator!r} in quotation marks."
+            f"put a field that holds {separator!r} in quotation marks{above}."
         )
 
 

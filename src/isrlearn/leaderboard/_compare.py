@@ -120,6 +120,8 @@ def compare(
     if rule == LEAVE_ONE_OUT:  # before anything is fitted
         for part in parts:
             environment_folds(environments[part.training], len(part.training))
+    if feature_names is not None and not np.iterable(feature_names):
+        raise TypeError(f"feature_names={brief(feature_names)} must be a list of names.")
     names = tuple(map(str, _numbered(X) if feature_names is None else feature_names))
     if len(names) != X.shape[1]:
         raise ValueError(

@@ -1,7 +1,7 @@
 """The methods that are compared, and what each may choose from."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -149,14 +149,18 @@ def chosen_methods(keys: Sequence[Any] | None) -> list[Method]:
     known = known_methods()
     if keys is None:
         return list(known.values())
-    if len(keys) == 0:
+    names = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
+    if len(names) == 0:
         raise ValueError(f"methods is an empty list: choose from {', '.join(known)}.")
-    names = [keys] if isinstance(keys, str) else keys
     return [_method(key, known) for key in dict.fromkeys(names)]
 
 
 def _method(key: Any, known: dict[str, Method]) -> Method:
     if not isinstance(key, str):
+        if not hasattr(key, "fit"):
+            raise TypeError(
+                f"method {brief(key)} has no fit: give a name such as erm or isr, or an estimator."
+            )
         title = (key if isinstance(key, type) else type(key)).__name__
         return _own(title, title, key)
     if ":" not in key:

@@ -12,6 +12,7 @@ from isrlearn._predictor_base import ISRPredictor
 from isrlearn._regressor import ISRRegressor
 from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
+from isrlearn._text import brief
 from isrlearn._validation import check_features
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.reporting._assemble import assemble
@@ -42,6 +43,8 @@ def from_estimator(
             f"a report of {type(fitted).__name__} needs rows, but {', '.join(missing)} are "
             "missing: report(model, X, y, environments=...)"
         )
+    if before is not None and not hasattr(before, "predict"):
+        raise TypeError(f"before={brief(before)} has no predict: give a fitted classifier.")
     name = type(fitted).__name__
     X, y = _checked(fitted, X, y)
     places = known(environments, len(y))
