@@ -4,12 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import sklearn
 from scipy.linalg import solve
 from sklearn.base import clone
 
 from isrlearn._frame import principal_axes
 from isrlearn._pooled import Pooled
 from isrlearn._typing import Float64Array, LabelArray
+
+
+SKLEARN: Final = tuple(map(int, sklearn.__version__.split(".")[:2]))
 
 
 class ClosedForm(NamedTuple):
@@ -36,7 +40,8 @@ def fit_discriminant(head: Any, rows: Pooled, classes: LabelArray) -> None:
     """
     priors = rows.weights / rows.total if head.priors is None else np.asarray(head.priors)
     mean = priors @ rows.means
-    values, vectors, scale = principal_axes(rows.known_within() / rows.total, rows.rounding)
+    covariance = rows.known_within() / _divisor(head, rows)
+    values, vectors, scale = principal_axes(covariance, rows.rounding)
     white = vectors / scale[:, None] / np.sqrt(values)
     inside = (rows.means - mean) @ white
     coef = inside @ white.T
@@ -44,6 +49,12 @@ def fit_discriminant(head: Any, rows: Pooled, classes: LabelArray) -> None:
     head.priors_, head.means_, head.xbar_ = priors, rows.means, mean
     head.classes_, head.n_features_in_ = classes, rows.means.shape[1]
     head.coef_, head.intercept_ = _of_two(coef, bias)
+
+
+def _divisor(head: Any, rows: Pooled) -> float:
+    """Return what the installed scikit-learn divides the scatter of the rows by."""
+    less = len(rows.weights) if head.solver == "svd" and SKLEARN < (1, 9) else 0
+    return float(rows.total - less)
 
 
 def fit_ridge(head: Any, rows: Pooled, classes: LabelArray) -> None:

@@ -8,6 +8,7 @@ kept from time to time.
 
 import hashlib
 import time
+import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -143,8 +144,11 @@ def _check(arrays: Mapping[str, Any], file: str) -> int:
 
 
 def _write(place: Path, arrays: Mapping[str, Any]) -> None:
-    with place.open("wb") as file:
-        np.savez(file, **arrays)
+    # As np.savez does, which before NumPy 2 leaves its archive open where the disk is full.
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(value), allow_pickle=False)
 
 
 def _load(path: Path) -> Begun | None:

@@ -271,5 +271,5 @@ def _with_check(source):
     arrays.pop("check", None)
     arrays = {name: value for name, value in arrays.items() if value.dtype != object}
     file = io.BytesIO()
-    np.savez(file, check=np.array(_check(arrays)), **arrays)
+    np.savez(file, check=np.array(_check(arrays, "sum.npz")), **arrays)
     return file.getvalue()
