@@ -97,7 +97,8 @@ def test_a_pickle_as_a_shard_is_not_run(tmp_path, read):
     refused(read, folder, FeatureFileError, "features", mark)
 
 
-@pytest.mark.filterwarnings("ignore:pickle-based deserialization")  # of old pyarrow
+@pytest.mark.filterwarnings("ignore:pickle-based deserialization")  # old pyarrow tells of it
+@pytest.mark.filterwarnings("ignore:pyarrow.PyExtensionType is deprecated")
 def test_an_arrow_type_that_brings_a_pickle_is_not_run(tmp_path):
     mark = tmp_path / "mark"
     secret = {

@@ -12,7 +12,6 @@ from isrlearn._frame import principal_axes
 from isrlearn._pooled import Pooled
 from isrlearn._typing import Float64Array, LabelArray
 
-
 SKLEARN: Final = tuple(map(int, sklearn.__version__.split(".")[:2]))
 
 
