@@ -82,7 +82,20 @@ def small_file(folder):
     return folder / "notes"
 
 
+def adding(rows):
+    def make(folder):
+        with FeatureWriter(folder / "features", {}) as writer:
+            writer.add(rows)
+
+    return make
+
+
 MODELS = [
+    Case(
+        "a tuple for features",
+        adding((np.zeros((2, 3)), np.zeros(2, int), np.zeros(2, int))),
+        r"cannot be added: give Features\(features, labels, environments\)",
+    ),
     Case(
         "no rows in a shard",
         lambda folder: FeatureWriter(folder / "features", {}, rows_per_shard=0),

@@ -314,6 +314,13 @@ class FeatureWriter:
         )
 
     def _check(self, chunk: Features) -> None:
+        columns = chunk.arrays() if isinstance(chunk, Features) else {}
+        wanted = columns.keys() >= {*COLUMNS[:3]}
+        if not wanted or not all(isinstance(column, np.ndarray) for column in columns.values()):
+            raise FeatureFileError(
+                "these rows cannot be added: give Features(features, labels, environments) of "
+                "arrays of NumPy."
+            )
         try:
             kinds = kinds_of(chunk)
         except (TypeError, ValueError) as error:

@@ -18,6 +18,7 @@ from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
+from isrlearn._text import brief
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import check_rows
@@ -144,6 +145,10 @@ def repair(
     (1, 'Sequential')
     """
     _check(head, isr, group_weight)
+    if not hasattr(model, "named_modules"):
+        raise TypeError(f"model={brief(model)} must be a module of torch.")
+    if not np.iterable(loader):
+        raise TypeError(f"loader={brief(loader)} must yield (inputs, labels, environments).")
     target = getattr(model, "_orig_mod", model)  # what torch.compile has wrapped
     repaired = target if inplace else _copied(target)
     name, rows = collect(target, loader, layer, progress=progress, ends_in=True)
