@@ -195,3 +195,9 @@ def test_a_weight_of_zero_is_no_row(random):
     by_rows = ISRRegressor(ISR(1)).fit(X[kept], y[kept], environments=e[kept])
     np.testing.assert_allclose(by_weight.coef_, by_rows.coef_)
     np.testing.assert_array_equal(by_weight.environments_, by_rows.environments_)
+
+
+def test_features_whose_squares_vanish_are_refused(random):
+    X, e = random.normal(size=(60, 3)), np.arange(60) % 2
+    with pytest.raises(ValueError, match=r"X is so small \(values up to .*: scale the features"):
+        ISRRegressor(ISR(1)).fit(1e-300 * X, X[:, 0], environments=e)

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from isrlearn._text import brief
-from isrlearn._typing import BoolArray, IntArray, LabelArray
+from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn._warnings import warn_user
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
@@ -42,7 +42,7 @@ def comparable(
     """
     if len(moments.environments) < 2:
         raise ValueError(_too_few_environments(moments))
-    _refuse_underflow(moments)
+    refuse_underflow(moments.largest)
     classes = class_positions(moments, condition_on)
     usable = np.isin(moments.class_index, classes)
     if needs_spread:
@@ -111,8 +111,15 @@ def _too_few_environments(moments: CellMoments) -> str:
     )
 
 
-def _refuse_underflow(moments: CellMoments) -> None:
-    largest = moments.largest.max(initial=0.0)
+def refuse_underflow(largest_values: Float64Array) -> None:
+    """Raise a ValueError if squares of all features vanish.
+
+    Parameters
+    ----------
+    largest_values : ndarray of shape (d,)
+        Largest absolute value of each feature.
+    """
+    largest = largest_values.max(initial=0.0)
     if 0 < largest < SMALLEST:
         raise ValueError(
             f"X is so small (values up to {largest:.3g}, at least {SMALLEST:g} are needed) that "

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from isrlearn._base import ISRTransformer
+from isrlearn._comparison import refuse_underflow
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._rank import AUTO
 from isrlearn._recovery import (
@@ -341,6 +342,7 @@ class ISR(ISRTransformer):
         rows = replace(rows, response=_standardised(rows.y))
         joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
         moments = CellMoments.from_checked(joint)
+        refuse_underflow(moments.largest[:-1])  # without the target, whose unit is one
 
         def recover(moments: CellMoments, n_spurious: int | Search) -> Found:
             return subspace_given_response(moments, n_spurious, scale=self.scale)
