@@ -7,6 +7,7 @@ The bound is stated in `hostile_reading`: a file that is refused costs at most `
 import bz2
 import gzip
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -110,7 +111,8 @@ def test_an_arrow_type_that_brings_a_pickle_is_not_run(tmp_path):
     columns = [[1.0, 2.0, 3.0, 4.0], ["n", "s"] * 2, ["a", "a", "b", "b"]]
     table = pa.table([pa.array(c) for c in columns], schema=pa.schema(fields))
     (tmp_path / "rows.parquet").write_bytes(h.parquet(table))
-    read_data(tmp_path / "rows.parquet", **NAMES)  # a table with a strange note, no more
+    with suppress(DataError):  # a table with a strange note; to old pyarrow a column of no type
+        read_data(tmp_path / "rows.parquet", **NAMES)
     assert not mark.exists()
 
 
