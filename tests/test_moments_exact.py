@@ -125,6 +125,13 @@ def test_no_rows_change_nothing(second_order):
     )
 
 
+@pytest.mark.parametrize("bad", [0, 2.0, True, None, 2**31])
+def test_no_rows_need_a_number_of_features(bad):
+    with says(f"n_features={bad!r} must be a whole number from 1 to 2147483647."):
+        CellMoments.empty(bad)
+    assert CellMoments.empty(1).n_features == 1
+
+
 def test_what_cannot_be_added():
     with says("cannot add moments of 2 and of 3 features: all rows must have the same columns."):
         small() + CellMoments.empty(3)
@@ -247,3 +254,13 @@ def test_squares_that_overflow_are_refused_whatever_their_mean():
     with pytest.raises(ValueError, match=r"so large \(up to 1e\+160, above 1e\+150\) that"):
         CellMoments.from_rows(rows, [0, 0], [0, 0])
     assert CellMoments.from_rows(rows, [0, 0], [0, 0], second_order=False).means[0, 0] == 0
+
+
+def test_weights_that_overflow_are_refused_with_their_sum():
+    """Each value by its own is taken, and each weight is."""
+    rows, y = np.array([[1e140], [-1e140], [1.0]]), [0, 0, 0]
+    with says(
+        "X (up to 1e+140) and the weights of its rows (up to 5e+30 in a cell) are so large that "
+        "sums of squares overflow: scale sample_weight, or the features."
+    ):
+        CellMoments.from_rows(rows, y, [0, 0, 1], np.array([3e30, 2e30, 1.0]))

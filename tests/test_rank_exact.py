@@ -13,7 +13,9 @@ from isrlearn._rank import (
     covariance_rounding,
     mean_rounding,
     n_identified,
+    rounding_unit,
 )
+from isrlearn.moments import CellMoments
 
 DOUBLE = 2.0**-52
 OF_SUMS = 64 * DOUBLE
@@ -36,6 +38,16 @@ OF_SUMS = 64 * DOUBLE
 )
 def test_values_count_until_the_first_that_rounding_explains(values, rounding, expected):
     assert n_identified(np.array(values), np.array(rounding)) == expected
+
+
+@pytest.mark.parametrize(
+    ("d", "precision", "expected"),
+    [(256, 0.5, DOUBLE), (257, 0.5, 0.5), (257, 0.0, DOUBLE)],
+)
+def test_sums_of_many_features_are_as_exact_as_the_rows(d, precision, expected):
+    cells = CellMoments.empty(d, second_order=False)
+    cells.precision = precision
+    assert rounding_unit(cells) == expected
 
 
 def slanted(d):

@@ -52,11 +52,13 @@ def test_what_rounding_left_counts_as_nothing():
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_coordinates_in_which_nothing_differs_change_nothing(random):
-    """Also where contrasts are used up, in more cells than coordinates and in fewer."""
+@pytest.mark.parametrize("left", [0.0, -3.0])
+def test_coordinates_in_which_nothing_differs_change_nothing(random, left):
+    """Also where contrasts are used up or not, in more cells than coordinates and in fewer."""
     means = random.normal(size=(60, MANY + 4, MANY))
     means[0] += 1e3 * np.eye(MANY + 4, MANY) * (np.arange(MANY + 4)[:, None] < 3)
-    removed = np.linalg.svd(means[0])[2][:3]
+    means[0, :3, 3:] = left
+    removed = np.eye(3, MANY)
     wide, wide_removed = (np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, 9)]) for a in (means, removed))
     found = mean_scores([means], removed)
     np.testing.assert_allclose(found, mean_scores([wide], wide_removed), atol=1e-6)
@@ -107,10 +109,43 @@ def test_a_tie_is_what_differs_by_no_more_than_rounding():
 
 @pytest.mark.parametrize("n_environments", [2, 4, 25, 26, 40])
 def test_no_contrast_of_environments_differs_more(random, n_environments):
-    differences = random.normal(size=(3, n_environments, 5, 5))
-    found = np.linalg.norm(contrast(differences), axis=(1, 2))
-    largest = [np.linalg.norm(own.reshape(n_environments, -1), 2) for own in differences]
-    np.testing.assert_allclose(found, largest)
+    differences = 1e-3 * random.normal(size=(3, n_environments, 5, 5))
+    for found, own in zip(contrast(differences), differences, strict=True):
+        _, sizes, rows = np.linalg.svd(own.reshape(n_environments, -1))
+        expected = (sizes[0] * rows[0]).reshape(5, 5)
+        np.testing.assert_allclose(found * np.sign(np.sum(found * expected)), expected, atol=1e-12)
+
+
+def decomposed(monkeypatch):
+    """The shapes of all matrices whose eigenvalues are asked for from now on."""
+    shapes = set()
+
+    def noted(function):
+        def wrapped(matrices):
+            shapes.add(matrices.shape[-2:])
+            return function(matrices)
+
+        return wrapped
+
+    for name in ("eigh", "eigvalsh"):
+        monkeypatch.setattr(np.linalg, name, noted(getattr(np.linalg, name)))
+    return shapes
+
+
+@pytest.mark.parametrize(("n_environments", "size"), [(2, 2), (8, 8), (10, 9), (40, 9)])
+def test_no_table_of_contrasts_is_larger_than_it_must_be(random, monkeypatch, n_environments, size):
+    """Of environments or of the entries of a covariance, whichever are fewer."""
+    shapes = decomposed(monkeypatch)
+    contrast(random.normal(size=(2, n_environments, 3, 3)))
+    assert shapes == {(size, size)}
+
+
+@pytest.mark.parametrize("m", [3, MANY, MANY + 9])
+def test_no_table_of_means_is_larger_than_it_must_be(random, monkeypatch, m):
+    """Of cells or of coordinates: thousands of cells squared would fill the memory."""
+    shapes = decomposed(monkeypatch)
+    mean_scores([random.normal(size=(5, m, MANY))], np.eye(1, MANY))
+    assert shapes == {(min(m, MANY),) * 2}
 
 
 # --- tests

@@ -26,6 +26,22 @@ def test_contrasts_of_two_environments_are_half_their_difference():
     np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
+def test_contrasts_do_not_depend_on_the_size_of_weights():
+    """Not beyond the range of double precision either, in which no product fits."""
+    means, weights, classes = np.array([[0.0], [4.0]]), np.array([1.0, 3.0]), np.array([0, 0])
+    expected = mean_contrasts(means, weights, classes)
+    for size in (2.0**-1000, 2.0**1000):
+        np.testing.assert_array_equal(mean_contrasts(means, size * weights, classes), expected)
+        large = mean_contrasts(2.0**400 * means, size * weights, classes)
+        np.testing.assert_array_equal(large, 2.0**400 * expected)
+
+
+def test_a_pair_of_one_feature_has_one_direction():
+    values, vectors = pair_spectrum(np.array([[-3.0]]))
+    np.testing.assert_array_equal(values, [-3.0])
+    np.testing.assert_array_equal(vectors, [[1.0]])
+
+
 def test_a_pair_may_be_handed_over_with_one_triangle_off(random):
     """Rounding makes differences that are not symmetric: the mean of both triangles counts."""
     difference = random.normal(size=(5, 5))

@@ -77,6 +77,52 @@ def test_every_part_has_its_shape():
         Subspace(X, [X], X, X)
 
 
+def not_finite(name):
+    return says(f"{name} has NaN or infinity: give finite numbers.")
+
+
+def no_numbers(name):
+    return says(
+        f"{name} holds text, such as 'a', but numbers are needed: encode it, or convert it if it "
+        "looks like numbers."
+    )
+
+
+@pytest.mark.parametrize("name", ["directions", "functionals", "centre", "spectrum"])
+def test_every_part_is_of_finite_numbers(name):
+    parts = {"directions": [X, Y], "functionals": [X, Y], "centre": X, "spectrum": X}
+    with not_finite(name):
+        Subspace(**{**parts, name: np.nan * np.array(parts[name])})
+    with no_numbers(name):
+        Subspace(**{**parts, name: np.full(np.shape(parts[name]), "a")})
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_overflows_is_no_identity(sign):
+    """And nothing is warned of beside it, be it infinity or infinity less infinity."""
+    direction = np.tile([1.0, sign], 150)[None] / 300**0.5
+    functional = np.full((1, 300), 1.7e308)
+    with pytest.raises(ValueError, match=r"^functionals @ directions\.T is not the identity"):
+        Subspace(direction, functional, np.zeros(300), np.zeros(300))
+
+
+@pytest.mark.parametrize("bad", [-1, 2.0, True, None, 2**31])
+def test_nothing_needs_a_number_of_features(bad):
+    with says(f"n_features={bad!r} must be a whole number from 0 to 2147483647."):
+        Subspace.nothing(bad)
+    assert Subspace.nothing(0).n_features == 0
+
+
+@pytest.mark.parametrize("name", ["directions", "functionals", "centre", "spectrum", "scale"])
+def test_what_was_saved_in_part_is_refused(name):
+    arrays = line().to_arrays()
+    with says(f"{name} must hold finite numbers, and is of the type float64."):
+        Subspace.from_arrays({**arrays, name: np.nan * arrays[name]})
+    del arrays[name]
+    with says(f"the saved subspace lacks {name}: save it again."):
+        Subspace.from_arrays(arrays)
+
+
 def test_what_was_saved_by_another_protocol_is_refused():
     with says(
         "the subspace was saved with protocol 2, and this version reads protocol 1: install the "
@@ -156,7 +202,23 @@ def test_a_bias_of_another_shape_is_refused():
         line().fold_into(np.zeros((2, 3)), np.zeros(3))
 
 
+@pytest.mark.parametrize("name", ["weight", "bias", "centre"])
+def test_what_is_no_head_is_told_by_name(name):
+    head = {"weight": Y, "bias": 0.0, "centre": X}
+    with not_finite(name):
+        line().fold_into(**{**head, name: head[name] * np.nan})
+    with no_numbers(name):
+        line().fold_into(**{**head, name: ["a", 1.0, 2.0]})
+
+
 # --- comparing and showing
+
+
+def test_what_spans_nothing_is_told_by_name():
+    with not_finite("other"):
+        line().angles_to([np.inf, 0.0, 0.0])
+    with no_numbers("other"):
+        line().angles_to(["a", 1.0, 2.0])
 
 
 def test_nothing_has_no_angles():
