@@ -113,6 +113,18 @@ def test_permutations_must_be_able_to_reach_the_level(alpha, least):
         check_search(alpha, "permutation", least - 1)
 
 
+@pytest.mark.parametrize("alpha", [1e-5, 1 / 100_001])
+def test_the_least_level_takes_all_permutations(alpha):
+    check_search(alpha, "permutation", 100_000)
+
+
+def test_a_level_that_no_permutations_reach():
+    with says(
+        "alpha=9.99985e-06 is too small to be tested by permutations: it must be at least 1e-05."
+    ):
+        check_search(1 / 100_001.5, "permutation", 100_000)
+
+
 @pytest.mark.parametrize("bad", [0, 1, 0.0, 1.0, 1.5, -0.1, True, False, np.nan, None, "0.01", 1j])
 def test_what_is_no_level(bad):
     with says(f"alpha={bad!r} must be a number between 0 and 1, such as 0.01."):
