@@ -52,7 +52,7 @@ def test_what_rounding_left_counts_as_nothing():
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("left", [0.0, -3.0])
+@pytest.mark.parametrize("left", [0.0, 3.0, -3.0])
 def test_coordinates_in_which_nothing_differs_change_nothing(random, left):
     """Also where contrasts are used up or not, in more cells than coordinates and in fewer."""
     means = random.normal(size=(60, MANY + 4, MANY))
