@@ -199,8 +199,16 @@ def test_stopped_at_any_step_it_goes_on_to_the_same_end(command, world, tmp_path
     assert left == set(snapshot(tmp_path / "whole"))
 
 
+@pytest.fixture
+def number(request):
+    """A signal that does what it does by default; nohup lets SIGHUP be ignored."""
+    before = signal.signal(request.param, signal.SIG_DFL)
+    yield request.param
+    signal.signal(request.param, before)
+
+
 @pytest.mark.parametrize("command", ["fit", "train", "extract", "bench run"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], indirect=True)
 def test_what_the_system_sends_is_as_ctrl_c(command, number, world, tmp_path, random, capsys):
     """A queue whose time is over, a container that is stopped, a terminal that is closed."""
     skip_without_torch(command)

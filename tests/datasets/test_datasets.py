@@ -100,5 +100,5 @@ def test_arguments_out_of_range_are_named():
             load_colored_digits(**bad)
     with pytest.raises(ValueError, match=r"mu_e has shape \(3,\), expected \(3, 2\)"):
         make_linear_gaussian(3, 2, 2, mu_e=[1, 2, 3])
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="n_environments=0 must be a whole number from 1"):
         make_linear_gaussian(0, 2, 2)
