@@ -352,3 +352,15 @@ def test_an_estimator_in_a_zip_of_another_version_is_refused(tmp_path):
     (tmp_path / "m.skops").write_bytes(data)
     with pytest.raises(ModelFileError, match="zip file version"):
         isrlearn.load(tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("functional", [[1.0, 1.0], [1e39, 1.0]])
+def test_a_removal_in_single_precision_may_pass_beyond_its_range(functional):
+    """What is removed of a row fits into float32, a number on the way did not."""
+    far = float(np.float32(1e30))
+    removed = Subspace(
+        directions=[[0.0, 1.0]], functionals=[functional], centre=[far, 0.0], spectrum=[1.0, 0.0]
+    )
+    found = removed.project(np.array([[far, 2.0], [far, 3e38]], dtype=np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.array([[far, 0.0], [far, 0.0]], dtype=np.float32))

@@ -103,6 +103,20 @@ def figure(value: float, form: str = ".3f") -> str:
     return NOTHING if math.isnan(value) else format(value, form)
 
 
+def leading_weights(direction: Any, most: int = 3) -> str:
+    """Return the largest weights of a direction with the places of their features.
+
+    Parameters
+    ----------
+    direction : ndarray of shape (d,)
+        Weights.
+    most : int, default=3
+        How many.
+    """
+    first = sorted(range(len(direction)), key=lambda j: -abs(direction[j]))[:most]
+    return ", ".join(f"x{j} {direction[j]:+.2f}" for j in first)
+
+
 def _row(head: Any, cells: Sequence[Any], words: bool) -> str:
     left = {"style": "text-align:left"} if words else {}
     inside = "".join(tagged("td", cell, **left) for cell in cells)

@@ -10,7 +10,7 @@ from scipy.linalg import qr, subspace_angles
 from isrlearn._arrays import as_numbers, as_rows, shape_of
 from isrlearn._blocks import WIDE
 from isrlearn._device import blocks, namespace, on_device, to_device
-from isrlearn._html import table
+from isrlearn._html import leading_weights, table
 from isrlearn._numbers import check_number, check_scale
 from isrlearn._saved_arrays import require_names, require_protocol, saved_floats
 from isrlearn._spectra import fix_signs
@@ -303,7 +303,7 @@ class Subspace:
 
     def _repr_html_(self) -> str:
         rows = [
-            (i + 1, [f"{self.spectrum[i]:.4g}", _leading(direction)])
+            (i + 1, [f"{self.spectrum[i]:.4g}", leading_weights(direction)])
             for i, direction in enumerate(self.directions)
         ]
         return table(
@@ -342,12 +342,10 @@ def _without(
     X: FloatArray, directions: Float64Array, functionals: Float64Array, centre: Float64Array
 ) -> FloatArray:
     r"""Return :math:`x - D^T F (x - c)` for all rows: X is read and the result written once."""
-    D, F = np.ascontiguousarray(directions, X.dtype), functionals.astype(X.dtype)
-    if X.shape[1] <= WIDE:
-        amounts = (X - centre.astype(X.dtype)) @ F.T
-    else:  # without a copy of X; the product is off by no more than the rounding of X itself
-        amounts = X @ F.T - (functionals @ centre).astype(X.dtype)
-    result = np.empty(X.shape, X.dtype)
+    amounts = _amounts(X, functionals, centre)
+    if X.dtype != np.float64 and not np.isfinite(amounts).all():  # beyond its range on the way
+        return _without(X.astype(np.float64), directions, functionals, centre).astype(X.dtype)
+    D, result = np.ascontiguousarray(directions, X.dtype), np.empty(X.shape, X.dtype)
     rows = max(1, BLOCK_BYTES // (X.itemsize * X.shape[1]))
     buffer = np.empty((min(rows, len(X)), X.shape[1]), X.dtype)
     times = np.multiply if len(D) == 1 else np.matmul  # a product with one row is slow as a matrix
@@ -356,6 +354,15 @@ def _without(
         removed = times(amounts[own], D, out=buffer[: len(X[own])])
         np.subtract(X[own], removed, out=result[own])
     return result
+
+
+@np.errstate(over="ignore", invalid="ignore")  # the caller looks for what overflowed
+def _amounts(X: FloatArray, functionals: Float64Array, centre: Float64Array) -> FloatArray:
+    F = functionals.astype(X.dtype)
+    if X.shape[1] <= WIDE:
+        return np.asarray((X - centre.astype(X.dtype)) @ F.T)
+    # No copy of X; the product is off by no more than the rounding of X itself.
+    return np.asarray(X @ F.T - (functionals @ centre).astype(X.dtype))
 
 
 def _without_on_device(
@@ -367,12 +374,6 @@ def _without_on_device(
     result: FloatArray = xp.matmul(amounts, to_device(-directions, X))
     result += X  # so that this is the one array of the size of X
     return result
-
-
-def _leading(direction: Float64Array, most: int = 3) -> str:
-    """Return the largest weights of a direction with the places of their features."""
-    first = np.argsort(-np.abs(direction), kind="stable")[:most]
-    return ", ".join(f"x{j} {direction[j]:+.2f}" for j in first)
 
 
 def _read_only(array: Float64Array) -> Float64Array:
