@@ -364,3 +364,11 @@ def test_a_removal_in_single_precision_may_pass_beyond_its_range(functional):
     found = removed.project(np.array([[far, 2.0], [far, 3e38]], dtype=np.float32))
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.array([[far, 0.0], [far, 0.0]], dtype=np.float32))
+
+
+def test_a_light_row_far_beyond_the_means_overflows_nowhere(rows):
+    """Its square did where rounding errors are estimated, with a warning of NumPy."""
+    X, y, e = rows
+    X[0, 0], weights = 1e160, np.r_[1e-40, np.ones(39)]
+    with pytest.raises(ValueError, match="no direction is identified"):  # no digits are left
+        ISRMean(1).fit(X, y, environments=e, sample_weight=weights)

@@ -15,7 +15,7 @@ from scipy.linalg import subspace_angles
 from isrlearn._conditioning import Conditioned, covariance_evidence, mean_evidence
 from isrlearn._frame import FEW_COORDINATES, Frame, feature_scales
 from isrlearn._joint import Joint
-from isrlearn._rank import rounding_unit
+from isrlearn._rank import norms, rounding_unit
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn._warnings import warn_user
 from isrlearn.exceptions import PrecisionWarning
@@ -44,7 +44,7 @@ def turn_of_means(sizes: Float64Array, rank: int, cells: CellMoments) -> float:
     cells : CellMoments
         The cells that were compared.
     """
-    off = rounding_unit(cells) * (float(np.linalg.norm(cells.largest)) + sizes[0])
+    off = rounding_unit(cells) * (float(norms(cells.largest)) + sizes[0])
     return _turn(off, sizes, rank)
 
 

@@ -40,6 +40,13 @@ def rounding_unit(cells: CellMoments) -> float:
     return max(cells.precision if wide else 0.0, float(np.finfo(np.float64).eps))
 
 
+def norms(rows: Float64Array) -> Float64Array:
+    """Return the length of each row, (..., d): also where the square of a number overflows."""
+    exponent = int(np.frexp(np.abs(rows).max(initial=0.0))[1])
+    lengths = np.linalg.norm(np.ldexp(rows, -exponent), axis=-1)
+    return np.asarray(np.ldexp(lengths, exponent))
+
+
 def mean_rounding(
     vectors: Float64Array, largest: Float64Array, precision: float, n_rows: int
 ) -> Float64Array:
@@ -60,7 +67,7 @@ def mean_rounding(
     n_rows : int
         Rows of the smallest cell.
     """
-    sizes = np.linalg.norm(vectors * largest, axis=1)
+    sizes = norms(vectors * largest)
     summed = 4 * precision if len(largest) > WIDE else FLOAT64_ROUNDING
     return np.asarray(sizes * (precision / np.sqrt(n_rows) + max(summed, FLOAT64_ROUNDING)))
 
