@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import isrlearn
-from isrlearn import ISRClassifier, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRMean
 from isrlearn._conditioning import covariance_evidence, given_classes
 from isrlearn.exceptions import (
     DataError,
@@ -372,3 +372,16 @@ def test_a_light_row_far_beyond_the_means_overflows_nowhere(rows):
     X[0, 0], weights = 1e160, np.r_[1e-40, np.ones(39)]
     with pytest.raises(ValueError, match="no direction is identified"):  # no digits are left
         ISRMean(1).fit(X, y, environments=e, sample_weight=weights)
+
+
+@pytest.mark.parametrize("rank_test", ["permutation", "moments"])
+@pytest.mark.parametrize("heavy", [1e39, 1e99])
+def test_weights_beyond_single_precision_are_permuted_in_double(rows, rank_test, heavy):
+    """Sums over permuted rows are single, where they fit."""
+    X, y, e = rows
+    weights = np.where(np.arange(40) % 5 == 0, heavy, 1.0)
+    isr = ISR(rank_test=rank_test, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", isrlearn.exceptions.PrecisionWarning)
+        found = isr.fit(X, y, environments=e, sample_weight=weights)
+    assert found.n_spurious_ < 3

@@ -25,6 +25,7 @@ MOST_UNITS: Final = 1500  # of each class: so many can be permuted in little tim
 MOST_CODES: Final = 2**20  # entries of the matrix of codes at a time: what a cache holds
 MOST_ROWS: Final = 2**13  # gathered at a time
 MOST_ENTRIES: Final = 2**20  # of sums that are turned into evidence at a time
+MOST_SINGLE: Final = 1e30  # sums of many such numbers do not overflow in single precision
 FEW_CELLS: Final = 32  # of more, most indicators are zero
 
 
@@ -179,7 +180,10 @@ def _features_of(
     def in_pieces(units: IntArray) -> FloatArray:
         step = max(1, MOST_ROWS // units.shape[1])
         pieces = [sums(units[i : i + step]) for i in range(0, len(units), step)]
-        return np.concatenate(pieces).astype(np.float32)
+        found = np.concatenate(pieces)
+        # Single precision is twice as fast; weights that differ widely are beyond its range.
+        fits = np.abs(found).max(initial=0.0) < MOST_SINGLE
+        return found.astype(np.float32) if fits else found
 
     return in_pieces
 
