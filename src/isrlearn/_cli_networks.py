@@ -316,7 +316,8 @@ def _write_repaired(files: list[Path], card: Any, done: Any, repaired: Path, pag
 
     with written_together(*files) as (card_file, weights, figures, html):
         card.save(card_file.parent)
-        save_tensors(weights, model_tensors(done.model), {"repaired": str(repaired)})
+        notes = {"repaired": str(repaired), "card": card.digest()}
+        save_tensors(weights, model_tensors(done.model), notes)
         write_result(figures, page, done.report.to_dict())
         html.write_text(page.html, encoding="utf-8")
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from isrlearn.datasets import read_examples  # noqa: E402
 from isrlearn.exceptions import TrainingError  # noqa: E402
 from isrlearn.io import FeatureFile  # noqa: E402
 from isrlearn.networks import evaluate, load_network, rows_of  # noqa: E402
+from isrlearn.networks._saved import read_card  # noqa: E402
 from isrlearn.reporting._images import data_address  # noqa: E402
 
 TESTS = Path(__file__).parents[1]
@@ -159,6 +161,11 @@ def test_extract_and_repair(isrlearn, data, network, tmp_path):
     code, _, err = isrlearn(*arguments)
     assert code == 2
     assert "--force" in err
+    # As if another repair with --force were killed between its files.
+    card = read_card(repaired)
+    replace(card, classes=card.classes[::-1]).save(repaired, replacing=True)
+    with pytest.raises(TrainingError, match=r"does not belong to network\.json"):
+        load_network(repaired, trusted=TRUST)
 
 
 def test_frozen_features_of_a_backbone(isrlearn, data, tmp_path):

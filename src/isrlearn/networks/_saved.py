@@ -1,5 +1,7 @@
 """A trained network on disk: weights as safetensors, and a card that says what they belong to."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -53,6 +55,11 @@ class NetworkCard:
             seed=seed,
             inputs=self.inputs,
         )
+
+    def digest(self) -> str:
+        """Return a hash of the card, by which weights say that they belong to it."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def save(self, folder: Path, *, replacing: bool = False) -> None:
         """Write the card; one of another network is refused, unless it is to be replaced."""
@@ -108,7 +115,12 @@ def load_network(
             f"with trusted=[{card.backbone!r:.100}], or --trust in a command."
         )
     backbone = card.build()
-    weights = load_tensors(folder / WEIGHTS)[0]
+    weights, notes = load_tensors(folder / WEIGHTS)
+    if notes.get("card", card.digest()) != card.digest():
+        raise TrainingError(
+            f"{folder / WEIGHTS} does not belong to {CARD}: one of the two was replaced, perhaps "
+            "by a run that was killed. Write the network again."
+        )
     try:
         backbone.model.load_state_dict(weights)
     except RuntimeError as error:
