@@ -165,6 +165,14 @@ def test_some_cells_are_the_moments_of_their_rows(second_order):
     assert_same(taken, expected)
 
 
+def test_cells_are_taken_by_a_mask_alone():
+    with says("kept=array([0, 1, 1]) must be a mask of 3 cells."):
+        small().take(np.array([0, 1, 1]))
+    with says("kept=array([ True, False]) must be a mask of 3 cells."):
+        small().take([True, False])
+    assert small().take([True, False, True]).counts.tolist() == [1, 2]
+
+
 def test_a_variance_is_never_negative():
     """A sum of squares that cancellation left below zero."""
     m = small()

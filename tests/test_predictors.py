@@ -324,3 +324,16 @@ def test_a_head_that_takes_environments_gets_them(rows, random):
         clf.fit(X, y, environments=partial)
         np.testing.assert_allclose(clf.head_.coef_, alone.coef_, atol=1e-8)
         np.testing.assert_array_equal(clf.predict(X), alone.predict(isr.transform(X)))
+
+
+def test_a_head_may_return_nothing_from_fit(rows):
+    class Silent(LogisticRegression):
+        def fit(self, X, y):
+            super().fit(X, y)
+
+    X, y, e = rows
+    silent, usual = (
+        ISRClassifier(ISRMean(1), head, group_weight=None).fit(X, y, environments=e)
+        for head in (Silent(), LogisticRegression())
+    )
+    np.testing.assert_array_equal(silent.coef_, usual.coef_)

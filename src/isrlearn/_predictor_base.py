@@ -221,7 +221,8 @@ def fit_head(head: Any, X: FloatArray, rows: Rows, weights: Float64Array | None)
         arguments[_weight_argument(head)] = weights
     # These are ours, not metadata that the user sent: they go by name whatever is requested.
     with config_context(enable_metadata_routing=False):
-        return head.fit(X, rows.y, **arguments)
+        head.fit(X, rows.y, **arguments)
+    return head  # not what fit returns: it may be None in a head of the user's own
 
 
 def labelled_environments(labels: LabelArray, codes: IntArray) -> LabelArray | None:

@@ -241,6 +241,9 @@ class CellMoments:
 
     def take(self, kept: BoolArray) -> Self:
         """Return the moments of some of the cells: those where the mask `kept`, (m,), is true."""
+        kept = np.asarray(kept)
+        if kept.dtype != bool or kept.shape != self.counts.shape:
+            raise ValueError(f"kept={brief(kept)} must be a mask of {len(self.counts)} cells.")
         classes, class_index = _seen(self.classes, self.class_index[kept])
         environments, environment_index = _seen(self.environments, self.environment_index[kept])
         return type(self)(
