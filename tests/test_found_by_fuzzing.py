@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import isrlearn
-from isrlearn import ISR, ISRClassifier, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRMean, ISRRegressor
 from isrlearn._conditioning import covariance_evidence, given_classes
 from isrlearn.exceptions import (
     DataError,
@@ -385,3 +385,14 @@ def test_weights_beyond_single_precision_are_permuted_in_double(rows, rank_test,
         warnings.simplefilter("ignore", isrlearn.exceptions.PrecisionWarning)
         found = isr.fit(X, y, environments=e, sample_weight=weights)
     assert found.n_spurious_ < 3
+
+
+@pytest.mark.parametrize("isr", [ISR(1), ISRRegressor(ISR(1))], ids=["classes", "response"])
+@pytest.mark.parametrize("weight", [1e-298, 1e-20, 1e149])
+def test_the_unit_of_weights_announces_no_loss_of_digits(random, isr, weight):
+    """Rounding errors were set against the weights as if these were numbers of rows."""
+    X = random.normal(size=(60, 2)) * 1e-3 + 1e4  # suspicious, and right to five digits
+    X[:30, 0] += 0.01
+    y, e = np.arange(60) % 2, np.arange(60) // 30
+    found = isr.fit(X, y, environments=e, sample_weight=np.full(60, weight))
+    np.testing.assert_allclose(np.abs(found.subspace_.directions[0]), [1, 0], atol=0.2)

@@ -303,8 +303,9 @@ def _nudged(cond: Conditioned, frame: Frame, rounding: Float64Array) -> Conditio
     random = np.random.default_rng(0)
     spreads, inside = np.linalg.norm(frame.backward, axis=0), frame.forward @ frame.backward
     signs = np.asarray(random.uniform(-1, 1, cond.scatters.shape))
-    rows = cond.freedom[:, None]
-    errors = NUDGE * EPSILON * spreads * rows + rounding * np.sqrt(rows)
+    # Freedom is in units of the weights, whatever these are; a cell has a row at least.
+    n_rows = np.maximum(cond.grams[:, 0, :1], 1.0)
+    errors = cond.freedom[:, None] * (NUDGE * EPSILON * spreads + rounding / np.sqrt(n_rows))
     off = signs * errors[:, :, None] * spreads
     off += np.swapaxes(off, -1, -2)
     moved = np.asarray(random.uniform(-1, 1, cond.coefs.shape)) * rounding

@@ -186,7 +186,9 @@ def _warn_of_rounding(
     def again(cond: Conditioned, rounding: Float64Array = data) -> Float64Array:
         frame = noise_frame(cond, rounding)
         joint = joint_space(*evidence_in(cond, frame), frame, float(cond.grams[:, 0, 0].sum()))
-        found = joint_directions(joint, min(removal.rank, joint.means.shape[1]), converged=True)
+        if joint.means.shape[1] < removal.rank:  # what was removed is not even seen
+            return np.empty((0, removal.n_features))
+        found = joint_directions(joint, removal.rank, converged=True)
         return np.asarray(found @ joint.to_frame @ frame.backward)
 
     turn = 0.0
