@@ -396,3 +396,21 @@ def test_the_unit_of_weights_announces_no_loss_of_digits(random, isr, weight):
     y, e = np.arange(60) % 2, np.arange(60) // 30
     found = isr.fit(X, y, environments=e, sample_weight=np.full(60, weight))
     np.testing.assert_allclose(np.abs(found.subspace_.directions[0]), [1, 0], atol=0.2)
+
+
+def test_codes_of_texts_that_are_not_there_are_damage(tmp_path):
+    """Three texts have the codes 0, 1, 2 in two bits each, and the file says 3."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"site": list("abcabcab"), "kind": list("xyxyxyxy"), "a": np.arange(8.0)}
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table(columns), path, compression="none")
+    codes, wrong = b"\x02\x03\x24\x49", b"\x02\x03\xff\xff"
+    data = path.read_bytes()
+    assert data.count(codes) == 1
+    assert read_data(path, label="kind", environment="site").features.shape == (8, 1)
+    path.write_bytes(data.replace(codes, wrong))
+    for read in (read_data, open_rows):
+        with pytest.raises(DataError, match="cannot be read as parquet"):
+            read(path, label="kind", environment="site")

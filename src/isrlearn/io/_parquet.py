@@ -86,6 +86,21 @@ def flat_names(file: Any) -> list[str]:
     ]
 
 
+def read_columns(file: Any, names: list[str]) -> Any:
+    """Return whole columns of an opened file as a ``pyarrow.Table``.
+
+    Parameters
+    ----------
+    file : ParquetFile
+        From `opened_parquet`.
+    names : list of str
+        The columns.
+    """
+    table = file.read(columns=names)
+    table.validate(full=True)  # pyarrow does not ask by itself whether texts have all their codes
+    return table
+
+
 def _refuse_claims(path: Path) -> None:
     """Add up what the pages say that they become, and refuse what the file cannot hold."""
     with path.open("rb") as file:

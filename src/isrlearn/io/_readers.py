@@ -15,7 +15,7 @@ from isrlearn.exceptions import DataError
 from isrlearn.io._archives import FEATURES, open_npz, require_safetensors
 from isrlearn.io._coded import distinct_texts
 from isrlearn.io._features import FeatureFile
-from isrlearn.io._parquet import flat_names, opened_parquet
+from isrlearn.io._parquet import flat_names, opened_parquet, read_columns
 from isrlearn.io._tables import INDEX, dictionary_texts, refuse_repeated
 from isrlearn.io._values import Texts, named, nearest
 
@@ -188,7 +188,7 @@ def parquet_reader(path: Path) -> Reader:
         with opened_parquet(path) as file:
             if own[name] not in flat_names(file):
                 raise DataError(f"{path}: column {name!r} holds lists, not one value per row.")
-            return _values(file.read(columns=[own[name]]).column(0))
+            return _values(read_columns(file, [own[name]]).column(0))
 
     return Reader(path, "column", names, n_rows, 0, (), column, lambda skip: iter(()))
 

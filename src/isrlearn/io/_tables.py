@@ -17,7 +17,7 @@ from isrlearn._limits import refuse_columns, refuse_long_lines, refuse_long_text
 from isrlearn._text import brief
 from isrlearn._typing import Float64Array, IntArray
 from isrlearn.exceptions import DataError
-from isrlearn.io._parquet import flat_names, opened_parquet
+from isrlearn.io._parquet import flat_names, opened_parquet, read_columns
 from isrlearn.io._values import (
     TRUTH,
     Texts,
@@ -199,7 +199,7 @@ def _cells_of(file: Any, n_rows: int) -> dict[str, Cells]:
     from pyarrow import nulls
 
     flat = flat_names(file)
-    table = file.read(columns=flat)
+    table = read_columns(file, flat)
     if table.num_rows != n_rows and flat:
         raise ValueError(f"it claims {n_rows} rows and has {table.num_rows}")
     lists = OtherCells(nulls(n_rows), "neither numbers nor text")
