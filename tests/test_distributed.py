@@ -254,7 +254,8 @@ def test_what_is_wrong_on_a_worker_is_said_here(client, rows):
         DaskRows.from_arrays(labels, y, client=client)
 
 
-def test_a_scheduler_that_does_not_answer():
+def test_a_scheduler_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr("isrlearn.distributed._cluster.PATIENCE", "1s")
     with pytest.raises(ValueError, match="no Dask scheduler answers"), cluster("tcp://127.0.0.1:9"):
         pass
 

@@ -64,6 +64,7 @@ def test_no_rival_beats_isr_in_the_worst_group_beyond_chance(loaders, tmp_path, 
         environments=rows.environments,
         split=rows.split,
         methods=keys,
+        n_seeds=1,
     )
     assert not found.failures
     assert all(found[key].against_isr.high >= 0 for key in keys[:-1])

@@ -219,7 +219,8 @@ def test_table1_and_partial_labels(isrlearn, data, plan, tmp_path):
     assert len(records) == 2 * 3 * (9 * 10 + 1)
 
 
-def test_all_labels_give_the_figures_of_the_table(isrlearn, data, plan, tmp_path):
+def test_all_labels_give_the_figures_of_the_table(isrlearn, data, plan, tmp_path, monkeypatch):
+    monkeypatch.setattr("isrlearn.reproduce.partial.N_SUBSETS", 1)
     common = ("--data", data, "--config", plan, "--out", tmp_path, "--seeds", 1)
     isrlearn("reproduce", "partial-labels", *common)
     result = json.loads((tmp_path / "networks/erm-seed0/result.json").read_text())

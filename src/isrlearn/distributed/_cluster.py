@@ -3,7 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
+
+PATIENCE: Final = "10s"
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def cluster(scheduler: str | None = None, *, n_workers: int | None = None) -> It
 
     if scheduler is not None:
         try:
-            client = Client(scheduler, timeout="10s")
+            client = Client(scheduler, timeout=PATIENCE)
         except (OSError, ValueError, TimeoutError) as error:
             raise ValueError(
                 f"no Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check the "
