@@ -40,8 +40,12 @@ help:
 demo: $(VENV)/.demo
 	@$(PY) -m isrlearn demo --geometry --out build/demo --force
 
+# One thread for each process: the tests are as many processes as there are cores, and threads that
+# wait for each other double the time. Tests of threads ask for them.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
 test: $(VENV)/.dev
-	$(PY) -m pytest -n auto -q $(if $(TORCH),,--doctest-ignore-import-errors)
+	$(ONE_THREAD) $(PY) -m pytest -n auto -q $(if $(TORCH),,--doctest-ignore-import-errors)
 
 oldest:
 	$(MAKE) test VENV=.venv-oldest PYTHON=$(PYTHON_OLDEST) TORCH='$(TORCH_OLDEST)' CONSTRAINTS=tests/oldest.txt
@@ -64,7 +68,7 @@ browser: $(VENV)/.browser
 coverage: $(VENV)/.coverage
 	rm -rf build/coverage
 	mkdir -p build/coverage
-	$(PY) -m coverage run -m pytest -n auto -q; failed=$$?; \
+	$(ONE_THREAD) $(PY) -m coverage run -m pytest -n auto -q; failed=$$?; \
 	$(PY) -m coverage combine -q && $(PY) -m coverage report > build/coverage/report.txt; \
 	low=$$?; cat build/coverage/report.txt; exit $$((failed + low))
 
