@@ -60,6 +60,20 @@ def test_what_a_dead_process_left_is_swept_and_what_a_live_one_has_is_not(proces
     assert snapshot(tmp_path) == {"a.txt": b"b"}
 
 
+@pytest.mark.parametrize("rights", [0o600, 0o640, 0o444])
+def test_a_file_that_is_replaced_keeps_its_rights(tmp_path, rights):
+    path = tmp_path / "a.txt"
+    path.write_text("a")
+    path.chmod(rights)
+    write_whole(path, lambda place: place.write_text("b"))
+    assert path.read_text() == "b"
+    assert path.stat().st_mode & 0o777 == rights
+    fresh, plain = tmp_path / "b.txt", tmp_path / "c.txt"
+    write_whole(fresh, lambda place: place.write_text("b"))
+    plain.write_text("c")
+    assert fresh.stat().st_mode == plain.stat().st_mode
+
+
 def test_what_somebody_else_called_so_is_not_touched(tmp_path):
     for name in (".isrlearn-notes", "x.part", f"{PREFIX}file{SUFFIX}"):
         (tmp_path / name).write_text("mine")

@@ -57,7 +57,7 @@ def blaming(*paths: Path) -> Iterator[None]:
 
 
 def put_in_place(moves: Mapping[Path, Path]) -> None:
-    """Move files that are finished to where they are wanted; what is there is replaced.
+    """Move files that are finished to where they are wanted; what is there gives its rights.
 
     Parameters
     ----------
@@ -69,6 +69,8 @@ def put_in_place(moves: Mapping[Path, Path]) -> None:
     for place in moves:
         sync(place)
     for place, path in moves.items():
+        with suppress(OSError):  # a file that only its owner may read stays so
+            shutil.copymode(path, place)
         place.replace(path)
     for folder in {path.parent for path in moves.values()}:
         sync(folder)
