@@ -13,12 +13,21 @@ from isrlearn._rank import (
     covariance_rounding,
     mean_rounding,
     n_identified,
+    norms,
     rounding_unit,
 )
 from isrlearn.moments import CellMoments
 
 DOUBLE = 2.0**-52
 OF_SUMS = 64 * DOUBLE
+
+
+@pytest.mark.parametrize("far", [1e300, 1.0, 1e-300])
+def test_lengths_are_right_where_squares_are_not(far):
+    rows = far * np.array([[[3.0, 4.0], [0.0, 0.0]], [[-5.0, 12.0], [1.0, 0.0]]])
+    np.testing.assert_allclose(norms(rows), far * np.array([[5, 0], [13, 1]]), rtol=4 * DOUBLE)
+    assert norms(np.zeros((0, 3))).shape == (0,)
+    assert norms(rows[:, :0]).shape == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,16 @@ def test_removal_is_its_definition_block_by_block(random, monkeypatch, d, r, sca
     assert s.project(rows[:0]).shape == (0, d)
 
 
+def test_a_sum_beyond_single_precision_is_taken_in_double():
+    s = Subspace([[1.0, 0.0]], [[1.0, -1.0]], [0.0, 0.0], [0.0, 0.0])
+    rows = np.array([[1.0, 3.0], [3e38, -3e38]], dtype=np.float32)
+    found = s.project(rows)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.array([[3.0, 3.0], [-3e38, -3e38]], dtype=np.float32))
+    with np.errstate(all="ignore"):  # there is nothing wider than double precision
+        assert not np.isfinite(s.project(1.5e308 * np.array([[1.0, -1.0]]))).any()
+
+
 @pytest.mark.parametrize("scale", [0.0, 0.25, 1.0])
 def test_the_matrix_is_the_linear_part(random, scale):
     s = slanted(random, 2, 5, scale)

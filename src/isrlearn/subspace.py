@@ -342,7 +342,8 @@ def _without(
     X: FloatArray, directions: Float64Array, functionals: Float64Array, centre: Float64Array
 ) -> FloatArray:
     r"""Return :math:`x - D^T F (x - c)` for all rows: X is read and the result written once."""
-    amounts = _amounts(X, functionals, centre)
+    with np.errstate(over="ignore", invalid="ignore"):
+        amounts = _amounts(X, functionals, centre)
     if X.dtype != np.float64 and not np.isfinite(amounts).all():  # beyond its range on the way
         return _without(X.astype(np.float64), directions, functionals, centre).astype(X.dtype)
     D, result = np.ascontiguousarray(directions, X.dtype), np.empty(X.shape, X.dtype)
@@ -356,7 +357,6 @@ def _without(
     return result
 
 
-@np.errstate(over="ignore", invalid="ignore")  # the caller looks for what overflowed
 def _amounts(X: FloatArray, functionals: Float64Array, centre: Float64Array) -> FloatArray:
     F = functionals.astype(X.dtype)
     if X.shape[1] <= WIDE:

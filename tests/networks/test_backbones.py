@@ -142,7 +142,7 @@ def test_texts_do_not_go_into_an_image_network(tmp_path, texts):
 
 
 def test_what_cannot_be_loaded_names_the_address(monkeypatch):
-    # The variable HF_HUB_OFFLINE is read once, on import; without it a connection is tried for long.
+    # The variable HF_HUB_OFFLINE is read once, on import; else connections are tried for long.
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError, match=r"https://huggingface.co/no/such-model"):
         load_backbone("no/such-model", 2)
