@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
@@ -296,3 +297,72 @@ def test_cells_that_are_missing_or_flat_are_named(random):
     with pytest.warns(EmptyCellWarning, match="no rows of class 1 in environment 1; single or id"):
         isr = ISRCov(1).fit(X[kept], y[kept], environments=e[kept])
     assert isr.n_spurious_ == 1
+
+
+# --- weights
+
+
+@pytest.mark.parametrize("name", [*TRANSFORMERS, "regressor"])
+@pytest.mark.parametrize("far", [1e6, 1e10])
+def test_rows_of_next_to_no_weight_may_lie_anywhere(random, name, far):
+    X, y, e = drawn(random)
+    target = X[:, 1] + random.normal(size=len(X)) if name == "regressor" else y
+    model = {**TRANSFORMERS, **PREDICTORS}[name]
+    light = np.arange(len(X)) < 6  # one of each cell
+    weights = np.where(light, 1e-30, 1.0)
+    near = clone(model).fit(X, target, environments=e, sample_weight=weights)
+    X[light] = far
+    if name == "regressor":
+        target[light] = far**1.2
+    found = clone(model).fit(X, target, environments=e, sample_weight=weights)
+    assert found.subspace_.angles_to(near.subspace_).max() < 1e-9
+
+
+def test_weights_of_chunks_that_no_call_would_take_are_refused(random):
+    X, y, e = drawn(random)
+    isr = ISRMean(1)
+    for c, weight in ((0, 1e-300), (1, 1e200)):
+        own = y == c
+        isr.partial_fit(
+            X[own], y[own], environments=e[own], sample_weight=np.full(own.sum(), weight)
+        )
+    with pytest.raises(ValueError, match="weights of cells go from .* in all chunks"):
+        isr.transform(X)
+
+
+# --- far from zero
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e8, 1e10])
+def test_no_direction_is_made_of_the_rounding_of_means(random, mean):
+    """Three environments of one class differ in two directions, wherever the rows are."""
+    y, e = np.repeat([0, 0, 0, 1], 8), np.repeat([0, 1, 2, 0], 8)
+    X = random.normal(size=(32, 5)) + 20 * random.normal(size=(3, 5))[e] + y[:, None] + mean
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyCellWarning)
+        assert ISR(2).fit(X, y, environments=e).n_spurious_ == 2
+        with pytest.raises(ValueError, match="n_spurious=3 is more"):
+            ISR(3).fit(X, y, environments=e)
+
+
+@pytest.mark.parametrize("slope", [1.0, 1e4, 1e6, 1e7, 1e8])
+def test_digits_that_a_regression_on_the_target_takes_are_missed(random, slope):
+    """Given y, rows and rows plus a multiple of y are the same problem."""
+    n = 400
+    e, y = np.arange(n) % 3, random.normal(size=n)
+    X = random.normal(size=(n, 4))
+    X[:, 0] *= 1 + e
+    X[:, 1] += 0.5 * e
+    steep = X + slope * np.array([1.0, 0.0, 0.0, -1.0]) * y[:, None]
+    plain = ISRRegressor(ISR(1), LinearRegression()).fit(X, y, environments=e)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found = ISRRegressor(ISR(1), LinearRegression()).fit(steep, y, environments=e)
+        except ValueError:  # nothing is left of the rows
+            assert slope >= 1e8
+            return
+    turn = found.subspace_.angles_to(plain.subspace_).max()
+    announced = any("may turn the removed" in str(w.message) for w in said)
+    assert announced or turn < 0.05
+    assert turn < 1e-6 or slope > 1e4

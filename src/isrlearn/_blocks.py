@@ -103,7 +103,8 @@ def cell_sums(
     r"""Return weight and mean of some rows, and add up their centred scatter.
 
     Every block is centred about the mean p of the first, which is nearly exact for values close to
-    it. What p missed, :math:`\delta`, is put right once, in double precision:
+    it; with weights about the weighted mean of all, from a pass of its own, for rows of little
+    weight may lie anywhere. What p missed, :math:`\delta`, is put right once, in double precision:
     :math:`S = \sum_i w_i (x_i - p)(x_i - p)^T - w\,\delta\delta^T`.
 
     Parameters
@@ -125,6 +126,8 @@ def cell_sums(
     d, total, missed = X.shape[1], 0.0, np.zeros(X.shape[1])
     largest = np.zeros(d)
     provisional: FloatArray | None = None
+    if weights is not None and scatter is not None:
+        provisional = cell_sums(X, members, weights, None).mean
     for block in _gathered(X, members):
         values = block.values
         largest = np.maximum(largest, block.largest)

@@ -8,6 +8,7 @@ from isrlearn._text import brief
 from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn._warnings import warn_user
+from isrlearn._weights import LIGHTEST
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
 from isrlearn.moments import SMALLEST, CellMoments
 
@@ -43,6 +44,7 @@ def comparable(
     if len(moments.environments) < 2:
         raise ValueError(_too_few_environments(moments))
     refuse_underflow(moments.largest)
+    _refuse_weights(moments.weights)
     classes = class_positions(moments, condition_on)
     usable = np.isin(moments.class_index, classes)
     if needs_spread:
@@ -91,7 +93,7 @@ def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
     """Return the positions of the classes that `condition_on` names; of all if it is None."""
     if condition_on is None:
         return np.arange(len(moments.classes))
-    wanted = [condition_on] if np.ndim(condition_on) == 0 else list(condition_on)
+    wanted = np.atleast_1d(np.asarray(condition_on, dtype=object)).tolist()
     known = moments.classes.tolist()
     strangers = [label for label in wanted if label not in known]
     if strangers or not wanted:
@@ -101,6 +103,15 @@ def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
             "name one of these or several, or None for all."
         )
     return np.unique([known.index(label) for label in wanted])
+
+
+def _refuse_weights(weights: Float64Array) -> None:
+    """Raise an error if cells differ in weight as no rows of one call may: they came in chunks."""
+    if weights.max() * LIGHTEST**1.5 > weights.min():
+        raise ValueError(
+            f"the weights of cells go from {weights.min():g} to {weights.max():g}, too far apart "
+            "to be compared: scale sample_weight in the same way in all chunks."
+        )
 
 
 def _too_few_environments(moments: CellMoments) -> str:

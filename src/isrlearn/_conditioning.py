@@ -35,6 +35,8 @@ class Conditioned(NamedTuple):
     freedom: Float64Array
     """(..., m) what a scatter is divided by to be a covariance: less by what the coefficients use
     up than the weight."""
+    before: Float64Array | float = 0.0
+    """(d,) spreads before the target was regressed out: their rounding errors stay."""
 
 
 def given_classes(cells: CellMoments) -> Conditioned:
@@ -80,6 +82,7 @@ def given_response(cells: CellMoments) -> Conditioned:
         coefs=np.stack([intercepts, slopes], axis=1),
         scatters=weights[:, None, None] * residual,
         freedom=degrees_of_freedom(weights, 2),
+        before=np.sqrt(np.diagonal(joint, axis1=1, axis2=2)[:, :d].max(axis=0)),
     )
 
 

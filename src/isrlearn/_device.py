@@ -152,6 +152,8 @@ def _cell(
 ) -> tuple[float, Float64Array, Float64Array]:
     """Return weight, mean and largest values of some rows; add their scatter to zeros."""
     xp, (units, provisional) = namespace(X), _start(X, members)
+    if weights is not None and scatter is not None:  # rows of little weight may lie anywhere
+        provisional = _cell(X, members, weights, None)[1] / units
     unit = 1.0 if weights is None else float(weights[members].max())
     total, missed, largest = 0.0, np.zeros(len(units)), np.zeros(len(units))
     scale, centre = to_device(1 / units, X), to_device(provisional, X)

@@ -33,6 +33,7 @@ NEAR: Final = 0.01  # turn, from which on no other optimum is in reach
 REACH: Final = 0.03  # of an extrapolation, in radians
 LEAST_NOISE: Final = 1e-8
 UNIDENTIFIED: Final = 1e-10  # relative singular value
+OF_SUMS: Final = 64.0  # rounding errors of a difference of means
 
 
 class Joint(NamedTuple):
@@ -89,10 +90,27 @@ def joint_values(joint: Joint) -> Float64Array:
     return values
 
 
-def n_identified_jointly(values: Float64Array) -> int:
-    """Return how many directions differ by more than rounding errors."""
+def n_identified_jointly(
+    joint: Joint, frame: Frame, values: Float64Array, rounding: Float64Array, n_rows: float
+) -> int:
+    """Return how many directions differ by more than rounding errors.
+
+    Parameters
+    ----------
+    joint, frame
+        The evidence and its coordinates.
+    values : ndarray of shape (q',)
+        From `joint_values`.
+    rounding : ndarray of shape (d,)
+        Rounding error of sums over each feature.
+    n_rows : float
+        Weight of all rows.
+    """
     size = np.sqrt(values)
-    return int(np.sum(size > UNIDENTIFIED * max(size[0], UNIDENTIFIED)))
+    # Means are rounded where the rows are, and differ in units of the noise.
+    of_means = np.linalg.norm(rounding[:, None] * (frame.forward @ joint.from_frame), axis=0)
+    least = OF_SUMS * np.sqrt(n_rows) * float(of_means.max(initial=0.0))
+    return int(np.sum(size > max(least, UNIDENTIFIED * max(size[0], UNIDENTIFIED))))
 
 
 def joint_directions(joint: Joint, rank: int, *, converged: bool = False) -> Float64Array:

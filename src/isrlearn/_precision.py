@@ -229,18 +229,22 @@ def warn_of_little_noise(
         )
 
 
-def is_suspicious(frame: Frame, rounding: Float64Array) -> bool:
+def is_suspicious(cond: Conditioned, frame: Frame, rounding: Float64Array) -> bool:
     """Whether whitening may raise rounding errors to more than the ninth digit.
 
     Parameters
     ----------
+    cond : Conditioned
+        The moments.
     frame : Frame
         Coordinates.
     rounding : ndarray of shape (d,)
         Rounding error of each feature.
     """
-    of_rows = float(np.linalg.norm(rounding[:, None] * frame.forward, axis=0).max(initial=0.0))
-    return max(EPSILON / frame.weakest, of_rows) > SUSPICIOUS
+    of_rows = np.linalg.norm(rounding[:, None] * frame.forward, axis=0).max(initial=0.0)
+    before = np.broadcast_to(cond.before, len(rounding))[:, None]
+    of_target = EPSILON * np.linalg.norm(before * frame.forward, axis=0).max(initial=0.0) ** 2
+    return bool(max(EPSILON / frame.weakest, of_rows, of_target) > SUSPICIOUS)
 
 
 def turn_by_rounding(
@@ -297,11 +301,12 @@ def _nudged(cond: Conditioned, frame: Frame, rounding: Float64Array) -> Conditio
     """Return moments that are off by a few rounding errors, the same in each call.
 
     Scatters are added to the scatter of the means, so the spread of all rows says how much of them
-    is lost. Means that are off by their rounding error add it times the spread of means. What the
-    coordinates leave out stays out.
+    is lost; so does the spread before the target was regressed out. Means that are off by their
+    rounding error add it times the spread of means. What the coordinates leave out stays out.
     """
     random = np.random.default_rng(0)
-    spreads, inside = np.linalg.norm(frame.backward, axis=0), frame.forward @ frame.backward
+    inside = frame.forward @ frame.backward
+    spreads = np.maximum(np.linalg.norm(frame.backward, axis=0), cond.before)
     signs = np.asarray(random.uniform(-1, 1, cond.scatters.shape))
     # Freedom is in units of the weights, whatever these are; a cell has a row at least.
     n_rows = np.maximum(cond.grams[:, 0, :1], 1.0)

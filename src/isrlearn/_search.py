@@ -158,7 +158,8 @@ def joint_subspace(
     warn_of_little_noise(joint, frame, cond, rounding)
     values = joint_values(joint)[:n_features]
     spectrum[: len(values)] = values
-    identified = n_identified_jointly(values)
+    own = float(np.finfo(np.float64).eps) * cells.largest[:n_features]
+    identified = n_identified_jointly(joint, frame, values, own, n_rows)
     choice = compact = None
     if isinstance(rank, Search):
         workings = _workings(cells, cond, frame, rank, "both")
@@ -192,7 +193,7 @@ def _warn_of_rounding(
         return np.asarray(found @ joint.to_frame @ frame.backward)
 
     turn = 0.0
-    if removal.rank and is_suspicious(frame, own):
+    if removal.rank and is_suspicious(cond, frame, own):
         turn = turn_by_rounding(cond, frame, own, removal.directions, again)
     if removal.rank and hides_weak_ones(frame, data, own):
         turn = max(turn, turn_between(removal.directions, again(cond, own)))

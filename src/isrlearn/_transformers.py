@@ -339,7 +339,7 @@ class ISR(ISRTransformer):
             )
         self._environments_given = environments_given
         self._parts = None
-        rows = replace(rows, response=_standardised(rows.y))
+        rows = replace(rows, response=_standardised(rows.y, rows.sample_weight))
         joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
         moments = CellMoments.from_checked(joint)
         refuse_underflow(moments.largest[:-1])  # without the target, whose unit is one
@@ -372,8 +372,11 @@ def default_isr(n_features: int) -> ISRTransformer:
     return ISR() if n_features <= FEW_COORDINATES else ISRMean(1)
 
 
-def _standardised(y: Float64Array) -> Float64Array:
+def _standardised(y: Float64Array, weights: Float64Array | None) -> Float64Array:
     """Take offset and unit out of a target: they change nothing but rounding errors."""
     scaled = y / (np.abs(y).max() or 1.0)  # first, so that no square overflows or vanishes
-    centred = scaled - scaled.mean()
-    return np.asarray(centred / (centred.std() or 1.0))
+    centred = scaled - np.average(scaled, weights=weights)
+    # Once more: rows of little weight may lie so far away that the first mean is rounded by much.
+    centred -= np.average(centred, weights=weights)
+    spread = np.sqrt(np.average(centred**2, weights=weights))
+    return np.asarray(centred / (spread or 1.0))
