@@ -214,9 +214,11 @@ def _add_draws(
     for cell in cells:
         own = deviations[owners == cell]
         g = max(LEAST_PARTS, len(own))
-        source = own if len(own) >= ENOUGH_PARTS else deviations
-        shares = np.full(len(source), 1 / len(source))
-        sums[:, cell] = random.multinomial(g, shares, size=len(sums)) @ source / np.sqrt(g)
+        if len(own) < ENOUGH_PARTS:
+            drawn = deviations[random.integers(n, size=(len(sums), g))].sum(axis=1)
+        else:
+            drawn = random.multinomial(g, np.full(g, 1 / g), size=len(sums)) @ own
+        sums[:, cell] = drawn / np.sqrt(g)
 
 
 def _codes(moments: CellMoments, of: CellMoments) -> IntArray:
