@@ -497,3 +497,12 @@ def test_a_tensor_leaves_its_gradients_behind(rows):
     for other in (tensor.bfloat16(), tensor.detach().to_sparse()):
         with pytest.raises(TypeError, match=r"X is a tensor of the type .*: pass X\.float\(\)"):
             ISRMean(1).fit(other, y, environments=e)
+
+
+def test_identifiers_of_64_bits_are_labels(rows):
+    X, y, e = rows
+    ids = np.unique(e, return_inverse=True)[1].astype(np.uint64) + np.uint64(2**63)
+    expected = ISRMean(1).fit(X, y, environments=e).spurious_components_
+    found = ISRMean(1).fit(X, y, environments=ids)
+    np.testing.assert_array_equal(found.spurious_components_, expected)
+    assert found.environments_.dtype == np.uint64

@@ -156,6 +156,10 @@ def test_a_sum_beyond_single_precision_is_taken_in_double():
     found = s.project(rows)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.array([[3.0, 3.0], [-3e38, -3e38]], dtype=np.float32))
+    # Beyond it on both sides: what is left of infinity less infinity is known in double.
+    both = Subspace([X], [[1.0, 4.0, -4.0]], np.zeros(3), np.zeros(3))
+    rows = np.array([[0.0, 3e38, 3e38]], dtype=np.float32)
+    np.testing.assert_array_equal(both.project(rows), rows)
     with np.errstate(all="ignore"):  # there is nothing wider than double precision
         assert not np.isfinite(s.project(1.5e308 * np.array([[1.0, -1.0]]))).any()
 

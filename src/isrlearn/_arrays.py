@@ -1,6 +1,7 @@
 """What is no array of numbers: refused by name, before a library makes something else of it."""
 
 import datetime
+import sys
 from collections.abc import Iterator, Mapping, Set
 from numbers import Number
 from typing import Any, Final
@@ -61,6 +62,28 @@ def as_numbers(values: Any, name: str) -> Any:
     return _of_objects(np.asarray(values), name) if kind in tuple("OUST") else values
 
 
+def in_type(values: Any, dtype: Any, name: str) -> Any:
+    """Return an array in another type; what is beyond its range is refused.
+
+    Parameters
+    ----------
+    values : ndarray
+        Numbers.
+    dtype : dtype
+        A type of floats.
+    name : str
+        What the message calls them.
+    """
+    with np.errstate(over="ignore"):
+        array = np.asarray(values).astype(dtype)
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"the new {name} has numbers beyond {np.finfo(dtype).max:.3g}, the largest of "
+            f"{np.dtype(dtype)}: pass the head in a wider type, or scale the features."
+        )
+    return array
+
+
 def of_tensor(values: Any, name: str) -> Any:
     """Return the numbers of a tensor of torch that is on the host; gradients are left behind.
 
@@ -96,6 +119,12 @@ def as_rows(X: Any, name: str = "X") -> Any:
     if shape is not None:
         _refuse_shape(tuple(shape), name)
     return X
+
+
+def refuse_ragged(labels: Any, name: str) -> None:
+    """Raise an error if labels are a list of lists that are not equally long."""
+    if isinstance(labels, list | tuple):
+        _of_list(labels, name)
 
 
 def refuse_sparse(X: Any, name: str = "X") -> None:
@@ -191,6 +220,8 @@ def _refuse_value(value: Any, name: str) -> None:
     for classes, kind in _KINDS_OF_OBJECTS:
         if isinstance(value, classes):
             _refuse_kind(kind, name)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise ValueError(f"{name} holds {brief(value)}, too large for a float: scale it.")
     is_array = getattr(value, "ndim", 0) > 0
     if value is not None and (is_array or not hasattr(value, "__float__")):
         raise TypeError(  # in the words that scikit-learn's checks look for

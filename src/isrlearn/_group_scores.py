@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from isrlearn._arrays import refuse_kind
+from isrlearn._arrays import refuse_kind, refuse_ragged
 from isrlearn._html import figure, table
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels
 from isrlearn._text import brief
@@ -174,6 +174,8 @@ def group_scores(
 
 def right_or_not(y_true: Any, y_pred: Any) -> Float64Array:
     """Return 1 where a prediction is right and 0 elsewhere, (n,)."""
+    refuse_ragged(y_true, "y_true")
+    refuse_ragged(y_pred, "y_pred")
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     numbers = [labels.dtype.kind in "biuf" for labels in (true, predicted)]
     strings = [labels.dtype.kind == "U" for labels in (true, predicted)]

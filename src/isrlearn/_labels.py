@@ -32,11 +32,11 @@ def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
 
 
 def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
-    """Encode integers in a small range without sorting; None if the range is not small."""
+    """Encode integers in a small range without sorting; None if it is not small, or far away."""
     if len(array) == 0:
         return None
     least, most = int(array.min()), int(array.max())
-    if most - least > max(SMALL_RANGE, len(array)):
+    if most - least > max(SMALL_RANGE, len(array)) or most > np.iinfo(np.intp).max:
         return None
     shifted = array.astype(np.intp)
     if least:

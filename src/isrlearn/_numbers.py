@@ -1,5 +1,6 @@
 """Numbers that a user gives."""
 
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,15 +34,21 @@ def check_number(
     """Raise `ValueError` unless `value` is a number from `least` to `largest`."""
     kind: Any = Integral if whole else Real
     is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if not is_number or not least <= value <= largest or value == np.inf:
+    if not is_number or not least <= value <= largest or value > sys.float_info.max:
         what = "a whole number" if whole else "a number"
         limits = f"of at least {least}" if largest == np.inf else f"from {least} to {largest}"
         raise ValueError(f"{name}={brief(value)} must be {what} {limits}.")
 
 
+def is_between(value: Any, least: float, most: float) -> bool:
+    """Whether a value is a number from `least` to `most`: without a conversion that may fail."""
+    kind: Any = Real
+    return isinstance(value, kind) and bool(least <= value <= most)
+
+
 def check_scale(scale: Any) -> float:
     """Return `scale` as a float in [0, 1]."""
-    if isinstance(scale, bool) or not isinstance(scale, Real) or not 0 <= float(scale) <= 1:
+    if isinstance(scale, bool) or not is_between(scale, 0, 1):
         raise ValueError(
             f"scale={brief(scale)} is not a number in [0, 1]: 0 removes the spurious directions, "
             "1 leaves them as they are."

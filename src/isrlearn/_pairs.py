@@ -87,7 +87,8 @@ def _pair(cells: CellMoments, first: int, second: int) -> Pair:
 
 def _named_pair(cells: CellMoments, pairs: Any) -> Pair:
     labels = cells.environments.tolist()
-    named = np.asarray(pairs, dtype=object).tolist() if np.ndim(pairs) == 1 else []
+    given = np.asarray(pairs, dtype=object)
+    named = given.tolist() if given.ndim == 1 else []
     if len(named) != 2 or named[0] == named[1] or any(name not in labels for name in named):
         raise ValueError(
             f"pairs={brief(pairs)} must be 'all', 'distinct', or two different environments out of "
@@ -191,7 +192,8 @@ def _refuse_few_rows(cells: CellMoments) -> None:
         raise ValueError(
             f"pairs='distinct' cannot tell covariances of {cells.n_features} features apart with "
             f"{least:g} rows of a class (their weights, if given): it needs "
-            f"{4 * cells.n_features}. Reduce the features by PCA, or use pairs='all'."
+            f"{4 * cells.n_features}. Reduce the features by PCA, scale the weights to the numbers "
+            "of rows that they stand for, or use pairs='all'."
         )
 
 

@@ -24,7 +24,7 @@ from isrlearn._sum_heads import (
     solved_by_slopes,
     why_not,
 )
-from isrlearn._text import brief
+from isrlearn._text import brief, is_one_of
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows, check_scored, refuse_continuous
@@ -270,7 +270,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     @property
     def _balanced(self) -> bool:
         """Whether the groups count the same in the head."""
-        if self.group_weight not in (None, "balanced"):
+        if not is_one_of(self.group_weight, (None, "balanced")):
             raise ValueError(f"group_weight={brief(self.group_weight)} must be None or 'balanced'.")
         return self.group_weight is not None and not takes_environments(self._head_or_default())
 

@@ -1,12 +1,13 @@
 """How many directions to remove, and how many the data identify at most."""
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Final
 
 import numpy as np
 
 from isrlearn._blocks import WIDE
+from isrlearn._numbers import is_between
 from isrlearn._text import brief
 from isrlearn._typing import Float64Array
 from isrlearn.moments import CellMoments
@@ -107,7 +108,7 @@ def check_n_spurious(n_spurious: Any) -> None:
 
 def check_search(alpha: Any, rank_test: Any, n_permutations: Any) -> None:
     """Raise an error unless the parameters of the rank test make sense together."""
-    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+    if not is_between(alpha, 0, 1) or alpha in (0, 1):
         raise ValueError(f"alpha={brief(alpha)} must be a number between 0 and 1, such as 0.01.")
     if not isinstance(rank_test, str) or rank_test not in RANK_TESTS:
         raise ValueError(f"rank_test={brief(rank_test)} must be one of {RANK_TESTS}.")

@@ -1,6 +1,7 @@
 """Names from data as text that can be seen: nothing in them commands a terminal or a page."""
 
 import re
+from collections.abc import Iterable
 from reprlib import Repr
 from typing import Any, Final
 
@@ -40,6 +41,24 @@ def brief(value: Any) -> str:
     text = " ".join(text.split()) if "\n" in text else text
     half = MOST_SHOWN // 2
     return text if len(text) <= MOST_SHOWN else f"{text[:half]}...{text[-half:]}"
+
+
+def is_one_of(value: Any, names: Iterable[str | None]) -> bool:
+    """Whether a value is one of some names; an array or a table is none, without a question.
+
+    Parameters
+    ----------
+    value : object
+        What a user gave.
+    names : iterable of str or None
+        What is allowed.
+
+    Examples
+    --------
+    >>> is_one_of("all", ("all", None)), is_one_of([1, 2], ("all", None))
+    (True, False)
+    """
+    return (value is None or isinstance(value, str)) and value in tuple(names)
 
 
 def visible(text: str) -> str:

@@ -9,7 +9,7 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from isrlearn._arrays import as_numbers, as_rows, refuse_kind, shape_of
+from isrlearn._arrays import as_numbers, as_rows, refuse_kind, refuse_ragged, shape_of
 from isrlearn._columns import WAYS, length_of, naming_columns, not_finite_message
 from isrlearn._device import float_type, not_finite, on_device, take_rows, to_host
 from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing
@@ -149,6 +149,7 @@ def check_rows(
     Rows
     """
     X = _as_features(X)
+    refuse_ragged(y, "y")
     y, environments, sample_weight = map(to_host, (y, environments, sample_weight))
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     # Of a table the columns are named in the message, so it is looked through at once.

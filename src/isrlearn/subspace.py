@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.linalg import qr, subspace_angles
 
-from isrlearn._arrays import as_numbers, as_rows, shape_of
+from isrlearn._arrays import as_numbers, as_rows, in_type, shape_of
 from isrlearn._blocks import WIDE
 from isrlearn._device import blocks, namespace, on_device, to_device
 from isrlearn._html import leading_weights, table
@@ -203,9 +203,10 @@ class Subspace:
         weight = _finite(weight, "weight")
         self._check_features(weight, "weight")
         point = self._point(centre)
-        change = (1 - self.scale) * (weight @ self.directions.T) @ self.functionals
-        new_weight = (weight - change).astype(weight.dtype)
-        constant = change @ point
+        with np.errstate(over="ignore", invalid="ignore"):  # such weights are refused
+            change = (1 - self.scale) * (weight @ self.directions.T) @ self.functionals
+            new_weight, constant = weight - change, change @ point
+        new_weight = in_type(new_weight, weight.dtype, "weight")
         if bias is None:
             if np.any(constant != 0):
                 raise ValueError(
@@ -219,7 +220,7 @@ class Subspace:
                 f"bias has shape {bias.shape}, but with weight of shape {weight.shape} it must "
                 f"have {constant.shape}."
             )
-        return new_weight, np.asarray(bias + constant, dtype=bias.dtype)
+        return new_weight, in_type(bias + constant, bias.dtype, "bias")
 
     def angles_to(self, other: "Subspace | Float64Array") -> Float64Array:
         """Return the principal angles between two removed subspaces, in radians, largest first.
@@ -241,8 +242,7 @@ class Subspace:
         >>> np.degrees(s.angles_to(np.array([1.0, 1.0, 0.0]))).round()
         array([45.])
         """
-        rows = other.directions if isinstance(other, Subspace) else _finite(other, "other")
-        rows = np.atleast_2d(rows)
+        rows = np.atleast_2d(_finite(getattr(other, "directions", other), "other"))
         self._check_features(rows, "other")
         if self.rank == 0 or len(rows) == 0:
             return np.empty(0)
@@ -326,7 +326,7 @@ class Subspace:
 
     def _checked_rows(self, X: Any) -> FloatArray:
         is_empty = shape_of(X)[:1] == (0,)  # nothing to remove from, and no mistake
-        rows: FloatArray = X if on_device(X) or is_empty else _as_float(as_rows(X))
+        rows: FloatArray = X if on_device(X) else _as_float(X if is_empty else as_rows(X))
         self._check_features(rows, "X")
         return rows
 
@@ -385,7 +385,7 @@ def _rows_and_columns(directions: Any) -> tuple[int, int]:
     shape: Any = np.shape(as_numbers(directions, "directions"))
     if len(shape) != 2:
         raise ValueError(f"directions has shape {shape}, but must have one row for each direction.")
-    return int(shape[0]), int(shape[1])
+    return shape[0], shape[1]
 
 
 def _finite(values: Any, name: str) -> FloatArray:

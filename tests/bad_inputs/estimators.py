@@ -30,14 +30,16 @@ BAD_PARAMETERS = [
     ({"scale": 0.5, "reduced": True}, "reduced=True.*scale=0.5.*use scale=0, or"),
     ({"condition_on": 7}, r"condition_on=7 names \[7\], but the classes are \[0, 1, 2\]"),
     ({"condition_on": []}, r"condition_on=\[\] names no class"),
+    ({"condition_on": (0, [1])}, r"condition_on=\(0, \[1\]\) names \[\[1\]\], but the classes are"),
     ({"reduced": "yes"}, "reduced='yes' must be True or False"),
     ({"alpha": float("nan")}, "alpha=nan must be a number between 0 and 1"),
+    ({"alpha": 7}, "alpha=7 must be a number between 0 and 1"),
     ({"alpha": 1e-12}, "alpha=1e-12 is too small.*at least 1e-05"),
     ({"rank_test": "t"}, "rank_test='t' must be one of"),
     ({"n_permutations": 5}, "n_permutations=5 cannot give a p-value of alpha=0.01.*at least 99"),
     ({"n_permutations": 10**9}, "n_permutations=1000000000 must be .*to 100000"),
 ]
-BAD_PAIRS = ["some", (0, 0), (0, 9), (0, 1, 2), 3, None]
+BAD_PAIRS = ["some", (0, 0), (0, 9), (0, 1, 2), (0, [1]), 3, None]
 
 
 def in_words(parameters):

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from isrlearn._columns import refuse_large_features
 from isrlearn._labels import UNKNOWN
 from isrlearn._numbers import check_number, seeded
-from isrlearn._typing import BoolArray, IntArray
+from isrlearn._typing import BoolArray, FloatArray, IntArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
@@ -54,15 +54,17 @@ class DescendingRival(LinearRival):
         used = codes != UNKNOWN
         self._check_classes_left(rows, used)
         start = starting_weights(seeded(self.random_state), rows.X.shape[1])
-        weights = descend(
-            self.recipe,
-            rows.X[used],
-            rows.class_codes[used] == 1,
-            codes[used],
-            [self._trial()],
-            start[None],
-            self.n_steps,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below
+            weights = descend(
+                self.recipe,
+                rows.X[used],
+                rows.class_codes[used] == 1,
+                codes[used],
+                [self._trial()],
+                start[None],
+                self.n_steps,
+            )
+        self._refuse_overflow(weights)
         self.coef_, self.intercept_ = weights[:, :-1], weights[:, -1]
         self.classes_, self.environments_ = rows.classes, rows.environments
         return self
@@ -89,6 +91,14 @@ class DescendingRival(LinearRival):
         check_number("n_steps", self.n_steps, 1, whole=True)
         if self.strength is not None:
             check_number(self.strength, getattr(self, self.strength), 0, self.largest_strength)
+
+    def _refuse_overflow(self, weights: FloatArray) -> None:
+        if not np.isfinite(weights).all():
+            raise ValueError(
+                f"the steps of {type(self).__name__} left the range of numbers, with learning_rate="
+                f"{self.learning_rate:g} and weight_decay={self.weight_decay:g}: lower them, or "
+                "scale the features."
+            )
 
     def _check_classes_left(self, rows: Rows, used: BoolArray) -> None:
         if len(np.unique(rows.class_codes[used])) < 2:

@@ -12,7 +12,7 @@ from isrlearn._blocks import largest_values
 from isrlearn._frame import feature_scales, whitening
 from isrlearn._heads import LogisticHead
 from isrlearn._logistic import SOLVED, fit_in_coordinates, weighted_covariance
-from isrlearn._text import brief
+from isrlearn._text import brief, is_one_of
 from isrlearn._typing import Float64Array, FloatArray
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._linear import LinearRival
@@ -77,7 +77,7 @@ class ERM(LinearRival):
         -------
         self
         """
-        if self.scaling not in SCALINGS:
+        if not is_one_of(self.scaling, SCALINGS):
             raise ValueError(f"scaling={brief(self.scaling)} must be one of {SCALINGS}.")
         rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.y)

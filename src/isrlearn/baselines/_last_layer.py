@@ -12,13 +12,14 @@ from isrlearn._columns import refuse_large_features
 from isrlearn._group_weights import balanced_weights
 from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
-from isrlearn._text import brief
+from isrlearn._text import brief, is_one_of
 from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
 
 MOST_ITERATIONS: Final = 5000
+LEAST_C, MOST_C = 1e-100, 1e100
 WEIGHTS: Final = (None, "class", "group")
 Head = tuple[Float64Array, Float64Array]
 """Weights (m, d) and bias (m,): m = 1 for two classes, else the number of classes."""
@@ -76,9 +77,10 @@ class LastLayerRival(LinearRival):
 
     def _check_parameters(self) -> None:
         C = self.C
-        if not isinstance(C, Real) or isinstance(C, bool) or not 0 < C < np.inf:
+        if not isinstance(C, Real) or isinstance(C, bool) or not LEAST_C <= C <= MOST_C:
             raise ValueError(
-                f"C={brief(C)} must be a positive number: the inverse strength of the penalty."
+                f"C={brief(C)} must be a positive number from {LEAST_C:g} to {MOST_C:g}: the "
+                "inverse strength of the penalty."
             )
 
     def _check_classes(self, rows: Rows) -> None:
@@ -109,7 +111,7 @@ class WeightedRival(LastLayerRival):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.weight not in WEIGHTS:
+        if not is_one_of(self.weight, WEIGHTS):
             raise ValueError(f"weight={brief(self.weight)} must be one of {WEIGHTS}.")
 
     def _head(self, rows: Rows) -> Head:

@@ -18,7 +18,7 @@ from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
-from isrlearn._text import brief
+from isrlearn._text import brief, is_one_of
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import check_rows
@@ -340,7 +340,7 @@ def _refuse_unknown(rows: Features, name: str) -> None:
 def _check(head: Any, isr: Any, group_weight: Any) -> None:
     if isinstance(head, str) and head not in ("refit", "fold"):
         raise ValueError(f"head={head!r} must be 'refit', 'fold' or a linear classifier.")
-    if group_weight not in (None, "balanced"):
+    if not is_one_of(group_weight, (None, "balanced")):
         raise ValueError(f"group_weight={group_weight!r} must be None or 'balanced'.")
     if group_weight is not None and _is(head, "fold"):
         raise ValueError("head='fold' fits no head, so group_weight has no meaning: leave it out.")
