@@ -181,6 +181,23 @@ def feature_folder(folder, *, shard=None, name=None, rows=None):
     return folder
 
 
+def hot_journal(path, victim):
+    """Write a journal beside a store that SQLite plays back, and then deletes a file it names."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[16:18], "big")
+    page = content[:size]
+    magic = bytes.fromhex("d9d505f920a163d7")
+    head = magic + struct.pack(">5I", 1, 0, len(content) // size, 512, size)
+    checksum = sum(page[i] for i in range(size - 200, 0, -200))
+    record = struct.pack(">I", 1) + page + struct.pack(">I", checksum)
+    name = os.fsencode(victim)
+    end = struct.pack(">I", 2**30 // size + 1) + name
+    end += struct.pack(">2I", len(name), sum(name)) + magic
+    journal = path.with_name(f"{path.name}-journal")
+    journal.write_bytes(head.ljust(512, b"\0") + record + end)
+    return journal
+
+
 def store(folder, *statements):
     """Write a store of benchmark results after these statements."""
     from isrlearn.benchmark import Store

@@ -170,6 +170,19 @@ def test_diagnose_names_features_and_writes_a_page(patients, tmp_path, capsys):
     assert "heart rate" in (tmp_path / "d.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+@pytest.mark.parametrize("ending", ["npz", "safetensors", "parquet", "csv"])
+def test_rows_in_a_pipe_are_refused(tmp_path, capsys, ending):
+    pytest.importorskip("pyarrow")
+    file, out = tmp_path / f"rows.{ending}", tmp_path / "m.safetensors"
+    os.mkfifo(file)
+    for words in (["diagnose", file], ["fit", file, "--out", out], ["compare", file]):
+        assert run(*words, *COLUMNS) == 2
+        assert f"{file} cannot be read (it is no regular file" in capsys.readouterr().err
+    assert run("fit", file, "--stream", *COLUMNS, "--out", out) == 2
+    assert "no regular file" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_an_interrupted_comparison_leaves_nothing(patients, tmp_path):
     command = [sys.executable, "-m", "isrlearn", "compare", str(patients), *COLUMNS]

@@ -8,6 +8,7 @@ import bz2
 import gzip
 import re
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -328,6 +329,52 @@ def test_a_hostile_text_is_refused(tmp_path, case):
 def test_a_hostile_table_of_a_layout_is_refused(tmp_path, case):
     (tmp_path / "rows.csv").write_bytes(CSV[case][0]())
     refused(read_table, tmp_path / "rows.csv", DataError, "columns|longer than|not UTF-8")
+
+
+# --- labels
+
+
+def long_csv(path, n, width):
+    long = "".join(f"0,{site},{'c' * width}\n" for site in "ns")
+    path.write_text("size,site,kind\n" + long + "0,n,a\n1,s,b\n1,n,b\n0,s,a\n" * (n // 4))
+
+
+def long_parquet(path, n, width, long="kind"):
+    columns = {"site": ["n", "s", "s", "n"] * (n // 4), "kind": ["a", "b"] * (n // 2)}
+    columns[long] = [text * width for text in columns[long]]
+    texts = {name: pa.array(texts).dictionary_encode() for name, texts in columns.items()}
+    table = pa.table({"size": np.arange(n) % 3, **texts})
+    path.write_bytes(h.parquet(table, compression="zstd"))
+
+
+WIDE = {
+    "rows.csv": (long_csv, [data]),
+    "rows.parquet": (long_parquet, [data, chunks]),
+    "sites.parquet": (partial(long_parquet, long="site"), [data, chunks]),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_label_that_would_take_four_kilobytes_in_each_row_is_refused(tmp_path, name):
+    """80 000 rows of some bytes each would be arrays of strings of 320 megabytes."""
+    make, doors = WIDE[name]
+    make(tmp_path / name, 80_000, 1000)
+    for read in doors:
+        reason = "1000 characters are too many for .* give at most [0-9]+\\.$"
+        refused(read, tmp_path / name, DataError, reason)
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize(("width", "n"), [(64, 80_000), (1000, 1000)])
+def test_ordinary_labels_and_long_ones_of_few_rows_are_read(tmp_path, name, width, n):
+    make, doors = WIDE[name]
+    make(tmp_path / name, n, width)
+    for read in doors:
+        read(tmp_path / name)
+    assert max(map(len, data(tmp_path / name).labels)) == (1 if "sites" in name else width)
+
+
+# --- tar files
 
 
 def a_size(raw):

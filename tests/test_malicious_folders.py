@@ -1,6 +1,7 @@
 """Folders, reports, stores and pictures made to harm: see `test_malicious_files`."""
 
 import os
+import sqlite3
 
 import numpy as np
 import pytest
@@ -13,8 +14,13 @@ from hostile_reading import chunks, data, refused  # noqa: E402
 
 from isrlearn.benchmark import Store  # noqa: E402
 from isrlearn.datasets import read_multinli, read_waterbirds  # noqa: E402
-from isrlearn.exceptions import DataError, FeatureFileError, StoreError  # noqa: E402
-from isrlearn.io import FeatureFile  # noqa: E402
+from isrlearn.exceptions import (  # noqa: E402
+    DataError,
+    FeatureFileError,
+    ModelFileError,
+    StoreError,
+)
+from isrlearn.io import FeatureFile, load  # noqa: E402
 from isrlearn.reporting import Report  # noqa: E402
 
 # --- feature folders
@@ -127,6 +133,54 @@ def test_a_hostile_store_is_refused(tmp_path, case):
     refused(lambda p: Store(p).check().records(), path, StoreError, "cannot be used")
 
 
+@pytest.fixture
+def precious(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious.txt").write_text("the only copy")
+    return tmp_path / "mine" / "precious.txt"
+
+
+def test_sqlite_deletes_what_a_journal_names(tmp_path, precious):
+    """Else the test below would show nothing."""
+    path = h.store(tmp_path)
+    h.hot_journal(path, precious)
+    with sqlite3.connect(path) as connection:
+        connection.execute("SELECT count(*) FROM results")
+    connection.close()
+    assert not precious.exists()
+
+
+@pytest.mark.parametrize("act", ["check", "create", "records", "finished"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_journal_that_names_a_file_deletes_nothing(tmp_path, precious, act, linked):
+    path = h.store(tmp_path)
+    journal = h.hot_journal(path, precious)
+    before = path.read_bytes(), journal.read_bytes()
+    if linked:  # SQLite looks beside the file that is meant
+        path = tmp_path / "mine" / "link.sqlite"
+        path.symlink_to(tmp_path / "s.sqlite")
+    reason = f"{journal} names another file.*delete it"
+    refused(lambda p: getattr(Store(p), act)(), path, StoreError, reason)
+    assert precious.read_text() == "the only copy"
+    assert (path.read_bytes(), journal.read_bytes()) == before
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("make", ["link", "dangling link", "pipe", "folder"])
+def test_what_is_no_file_beside_a_store_is_refused(tmp_path, precious, end, make):
+    path = h.store(tmp_path)
+    beside = tmp_path / f"s.sqlite{end}"
+    if make == "pipe":
+        os.mkfifo(beside)
+    elif make == "folder":
+        beside.mkdir()
+    else:
+        beside.symlink_to(precious if make == "link" else tmp_path / "mine" / "new")
+    refused(lambda p: Store(p).check(), path, StoreError, f"{beside} is no regular file")
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["precious.txt"]
+    assert precious.read_text() == "the only copy"
+
+
 # --- what is in a folder and is no file
 
 
@@ -151,6 +205,22 @@ def test_a_shard_that_is_no_file_is_not_read(tmp_path, read, make):
     shard.unlink()
     make(shard)
     refused(read, folder, FeatureFileError, "no regular file")
+
+
+@pytest.mark.parametrize("make", [a_pipe, an_endless_device])
+@pytest.mark.parametrize("read", [data, chunks])
+@pytest.mark.parametrize("name", ["rows.npz", "rows.safetensors", "rows.parquet", "rows.csv"])
+def test_rows_that_are_no_file_are_not_read(tmp_path, make, read, name):
+    make(tmp_path / name)
+    refused(read, tmp_path / name, DataError, "it is no regular file.*save the rows as a file")
+
+
+@pytest.mark.parametrize("make", [a_pipe, an_endless_device])
+@pytest.mark.parametrize("name", ["model.safetensors", "model.skops"])
+def test_a_model_that_is_no_file_is_not_read(tmp_path, make, name):
+    pytest.importorskip("skops")
+    make(tmp_path / name)
+    refused(load, tmp_path / name, ModelFileError, "is not there: name")
 
 
 @pytest.mark.parametrize("make", [a_pipe, an_endless_device])
@@ -227,6 +297,64 @@ def test_one_long_label_of_a_parquet_file_does_not_widen_all_others(tmp_path):
     path.write_bytes(h.parquet(table))
     for read in (data, chunks):
         refused(read, path, DataError, "1000000 characters")
+
+
+# --- networks
+
+
+def network_of(folder, weights, **changes):
+    """Write a network that is whole, and of which the card says what it wants."""
+    torch = pytest.importorskip("torch")
+    from isrlearn._seal import write_sealed
+    from isrlearn.networks._checkpoints import save_tensors
+
+    card = {"protocol": 2, "backbone": "networks.tiny:backbone", "environments": ["p", "q"]}
+    card |= {"classes": ["a", "b"], "inputs": {}}
+    folder.mkdir()
+    write_sealed(folder / "network.json", card | changes)
+    save_tensors(folder / "model.safetensors", {"w": torch.zeros(weights)}, {})
+    return folder
+
+
+NETWORKS = {
+    "a class often": ({"classes": ["a"] * 30_000}, "class 'a' is named more than once"),
+    "many classes": (
+        {"classes": [str(i) for i in range(10**5)]},
+        "100000 classes: a network may have 32768 at most",
+    ),
+    "other classes": (
+        {"classes": [str(i) for i in range(30_000)]},
+        "has 30000 classes: no layer has as many outputs",
+    ),
+    "large images": (
+        {"backbone": "resnet50", "inputs": {"size": 10**6}},
+        "size=1000000: give a whole number from 1 to 4096",
+    ),
+    "wide margin": (
+        {"backbone": "resnet50", "inputs": {"margin": 1e9}},
+        r"margin=1000000000.0: give a number from 0.1 to 4.0",
+    ),
+    "long texts": (
+        {"backbone": "bert", "inputs": {"max_length": 10**9}},
+        "max_length=1000000000: give a whole number from 1 to 65536",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NETWORKS)
+def test_a_network_is_not_built_as_large_as_its_card_says(tmp_path, monkeypatch, case):
+    pytest.importorskip("torch")
+    from isrlearn.exceptions import TrainingError
+    from isrlearn.networks import _saved
+
+    monkeypatch.setattr(_saved, "load_backbone", lambda *_, **__: pytest.fail("it was built"))
+    changes, reason = NETWORKS[case]
+    folder = network_of(tmp_path / "net", (2, 24), **changes)
+
+    def read(folder):
+        return _saved.load_network(folder, trusted=["networks.tiny:backbone"])
+
+    refused(read, folder, TrainingError, reason)
 
 
 # --- pictures

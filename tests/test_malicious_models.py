@@ -15,7 +15,8 @@ from hostile_reading import refused  # noqa: E402
 import isrlearn  # noqa: E402
 from isrlearn._seal import UNSEALED, seal  # noqa: E402
 from isrlearn.exceptions import ModelFileError  # noqa: E402
-from isrlearn.io import LinearModel, Schema  # noqa: E402
+from isrlearn.io import Column, LinearModel, Schema  # noqa: E402
+from isrlearn.io._tensors import write_tensors  # noqa: E402
 
 # --- weights of networks
 
@@ -76,6 +77,91 @@ def test_a_hostile_card_of_a_model_is_refused(tmp_path, change, reason):
     if UNSEALED in head["__metadata__"]["isrlearn"]:
         seal(path)
     refused(LinearModel.load, path, ModelFileError, reason)
+
+
+def model_of(path, columns, classes=(0, 1), weight=(1, 3)):
+    """Write a model whose card says what it wants of its columns and classes."""
+    schema = {"protocol": 1, "kind": "table", "label": "y", "environment": [], "columns": columns}
+    card = {"protocol": 2, "classes": list(classes), "made": {}, "schema": schema}
+    arrays = {"weight": weight, "bias": weight[:1], "fill": weight[1:]}
+    write_tensors(path, {name: np.zeros(s, np.int8) for name, s in arrays.items()}, card)
+    return path
+
+
+def column(name, n_categories):
+    return {"name": name, "categories": [str(i) for i in range(n_categories)]}
+
+
+SCHEMAS = {
+    "long name": ([column("n" * 10**5, 1000)], "a name of 100000 characters: give at most 1000"),
+    "many categories": ([column("n", 2 * 10**5)], "200000 categories: give at most 1000"),
+    "long names together": (
+        [column(f"{i}" + "n" * 990, 1000) for i in range(100)],
+        "characters together: at most 67108864",
+    ),
+    "another shape": (
+        [column(f"{i}" + "n" * 990, 1000) for i in range(60)],
+        r"weight has shape \(1, 3\), where the model needs \(1, 60000\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+def test_a_model_whose_names_would_fill_memory_is_refused(tmp_path, monkeypatch, case):
+    """A name of 100 kB stood once in the file, and in memory once for each category."""
+    columns, reason = SCHEMAS[case]
+    path = model_of(tmp_path / "model.safetensors", columns)
+    monkeypatch.setattr(Column, "feature_names", property(lambda _: pytest.fail("made")))
+    refused(LinearModel.load, path, ModelFileError, reason)
+
+
+def test_a_command_that_is_given_such_a_model_ends_with_a_line_and_code_2(tmp_path, capsys):
+    support = pytest.importorskip("command_support")
+    path = model_of(tmp_path / "model.safetensors", SCHEMAS["long name"][0])
+    (tmp_path / "rows.csv").write_text("n\n1\n")
+    words = ("predict", path, tmp_path / "rows.csv", "--out", tmp_path / "p.csv")
+    assert support.run(*words) == 2
+    said = capsys.readouterr().err
+    assert "100000 characters" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_as_much_as_a_schema_may_hold_is_read_again(tmp_path):
+    columns = (Column("n" * 1000, tuple(map(str, range(1000)))), Column("m"))
+    schema = Schema(columns, "y", (), "table")
+    weight = np.arange(1001.0)[None]
+    model = LinearModel(weight, np.zeros(1), np.zeros(1001), np.array([0, 1]), schema)
+    model.save(tmp_path / "model.safetensors")
+    again = LinearModel.load(tmp_path / "model.safetensors")
+    assert again.schema == schema
+    assert again.schema.n_features == len(again.schema.feature_names) == 1001
+
+
+def test_one_long_class_of_a_model_does_not_widen_all_others(tmp_path):
+    """100 000 classes as wide as one of 1000 characters would be 400 megabytes."""
+    n = 10**5
+    classes = ["x" * 1000, *(str(i) for i in range(1, n))]
+    path = model_of(tmp_path / "model.safetensors", [{"name": "a"}], classes, (n, 1))
+    refused(LinearModel.load, path, ModelFileError, f"1000 characters are too many for {n} values")
+
+
+def test_a_command_without_enough_memory_ends_with_a_line_and_code_2(tmp_path, capsys, monkeypatch):
+    support = pytest.importorskip("command_support")
+
+    def load(path):
+        raise MemoryError("Unable to allocate 9. TiB\nfor an array")
+
+    monkeypatch.setattr(LinearModel, "load", load)
+    for name in ("m.safetensors", "rows.csv"):
+        (tmp_path / name).write_text("a\n1\n")
+    names = ("m.safetensors", "rows.csv", "--out", "p.csv")
+    words = [name if name.startswith("-") else tmp_path / name for name in names]
+    assert support.run("predict", *words) == 2
+    said = capsys.readouterr().err
+    (line,) = [line for line in said.splitlines() if "memory" in line]
+    assert "not enough memory for this (Unable to allocate 9. TiB for an array)" in line
+    assert "Traceback" not in said
 
 
 # --- skops

@@ -15,6 +15,11 @@ LARGEST_TEXT: Final = 2**31
 LARGEST_JSON: Final = 2**26
 LONGEST_LINE: Final = 2**24
 MOST_COLUMNS: Final = 100_000
+ORDINARY_NAME: Final = 64
+NAMES_EXPANSION: Final = 32
+LONGEST_NAME: Final = 1000
+MOST_CATEGORIES: Final = 1000
+MOST_NAMES: Final = 2**26
 
 
 def refuse_bytes(n_bytes: int, path: Path) -> None:
@@ -62,6 +67,35 @@ def refuse_rows(n_rows: int, path: Path) -> None:
     size = path.stat().st_size
     if n_rows > FREE_ROWS + size:
         raise ValueError(f"its {size} bytes claim to hold {n_rows} rows")
+
+
+def refuse_wide_names(n_names: int, longest: int, path: Path) -> None:
+    """Raise `ValueError` if one long name would widen all others beyond what a file may become.
+
+    An array of strings gives every one the room of the longest, four bytes for each character.
+
+    Parameters
+    ----------
+    n_names : int
+        Labels, one for each row.
+    longest : int
+        Characters of the longest: 64 are always good, and more if the array takes at most 16 MiB
+        and 32 times the file. It is copied a few times, so less is allowed than of numbers.
+    path : Path
+        The file or folder.
+    """
+    most = _most_bytes(path) // (4 * max(n_names, 1))
+    if longest > max(ORDINARY_NAME, most):
+        raise ValueError(
+            f"{longest} characters are too many for {n_names} values in a file of this size, each "
+            f"of which takes the room of the longest: give at most {max(ORDINARY_NAME, most)}"
+        )
+
+
+def _most_bytes(path: Path) -> int:
+    folder = path.is_dir()
+    size = sum(p.lstat().st_size for p in path.iterdir()) if folder else path.stat().st_size
+    return FREE_BYTES + NAMES_EXPANSION * size
 
 
 def refuse_long_text(path: Path, largest: int = LARGEST_TEXT) -> None:

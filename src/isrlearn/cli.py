@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (CycloptsError, UserError, OSError) as error:
         note(f"isrlearn: {_words(error)}")
         sys.exit(USAGE_ERROR)
+    except MemoryError as error:
+        note(f"isrlearn: {_too_large(error)}")
+        sys.exit(USAGE_ERROR)
     except (Interrupted, KeyboardInterrupt) as stop:
         note(f"isrlearn: interrupted; {str(stop) or 'nothing half-written is left.'}")
         # Python notes a Ctrl-C that came through code made of a string, as that of data classes is,
@@ -60,6 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         exec("")
         sys.exit(stop_code())
     sys.exit(0)
+
+
+def _too_large(error: MemoryError) -> str:
+    reason = " ".join(str(error).split())
+    return (
+        f"not enough memory for this{f' ({reason:.200})' if reason else ''}. What was there before "
+        "is as it was: give fewer rows or columns, or take a machine with more memory."
+    )
 
 
 def _words(error: Exception) -> str:

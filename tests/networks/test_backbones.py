@@ -14,9 +14,11 @@ from safetensors.torch import load_file  # noqa: E402
 
 from isrlearn import ISRMean  # noqa: E402
 from isrlearn.datasets import read_table  # noqa: E402
+from isrlearn.exceptions import DataError  # noqa: E402
 from isrlearn.networks import (  # noqa: E402
     ImageInputs,
     NetworkCard,
+    TextInputs,
     TrainingSettings,
     collect_features,
     load_backbone,
@@ -211,3 +213,26 @@ def test_efficientnet_lite0_knows_what_it_sees():
     assert backbone.model._fc.weight.shape == (2, 1280)
     white = backbone.inputs.tensor(Image.new("RGB", (30, 30), (255, 255, 255)))
     assert float(white.max()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("value", [10**6, 0, -1, 8.5, "8", None, float("nan")])
+def test_inputs_that_no_network_needs_are_refused(value):
+    with pytest.raises(ValueError, match=r"size=.*: give a whole number from 1 to 4096"):
+        ImageInputs(size=value)
+    with pytest.raises(ValueError, match=r"margin=.*: give a number from 0.1 to 4"):
+        ImageInputs(margin=value)
+    with pytest.raises(ValueError, match=r"max_length=.*: give a whole number from 1 to 65536"):
+        TextInputs(None, max_length=value)
+
+
+def test_the_largest_inputs_are_good():
+    assert ImageInputs(size=4096, margin=4).size == 4096
+    assert TextInputs(None, max_length=65536).max_length == 65536
+
+
+@pytest.mark.parametrize("size", [(1, 60_000), (60_000, 1), (2, 203)])
+def test_a_picture_that_would_become_a_wall_is_refused(size):
+    with pytest.raises(DataError, match=rf"image of {size[0]} x {size[1]} pixels is too narrow"):
+        ImageInputs(size=8).tensor(Image.new("RGB", size))
+    assert ImageInputs(size=8).tensor(Image.new("RGB", (2, 200))).shape == (3, 8, 8)
+    assert ImageInputs(size=8, keep_shape=False).tensor(Image.new("RGB", size)).shape == (3, 8, 8)

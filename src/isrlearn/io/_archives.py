@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._limits import refuse_bytes, refuse_rows
+from isrlearn._limits import refuse_bytes, refuse_irregular, refuse_rows
 from isrlearn._npz import ObjectArrayError, array_names, read_arrays
 from isrlearn._typing import FloatArray
 from isrlearn.exceptions import DataError, FeatureFileError
@@ -123,6 +123,28 @@ class Archive:
                 f"{self.path}, {self.place(row)}: feature x{j} is infinite: replace the value, or "
                 "write NaN if it is missing."
             )
+
+
+def require_rows(path: Path) -> None:
+    """Raise `DataError` unless there is a file or a folder, before anything opens it.
+
+    A pipe or a device may have no end, and opening it may wait for ever.
+
+    Parameters
+    ----------
+    path : Path
+        What the user named.
+    """
+    if not path.exists():
+        raise DataError(f"{path} does not exist: check the path.")
+    if path.is_dir():
+        return
+    try:
+        refuse_irregular(path)
+    except ValueError as error:
+        raise DataError(
+            f"{path} cannot be read ({error}, but a pipe or a device): save the rows as a file."
+        ) from error
 
 
 def open_npz(path: Path) -> Archive:

@@ -11,7 +11,13 @@ import numpy as np
 from isrlearn._text import brief
 from isrlearn._typing import FloatArray, IntArray, LabelArray
 from isrlearn.exceptions import DataError
-from isrlearn.io._archives import Archive, open_folder, open_npz, open_safetensors
+from isrlearn.io._archives import (
+    Archive,
+    open_folder,
+    open_npz,
+    open_safetensors,
+    require_rows,
+)
 from isrlearn.io._encoding import (
     choose_columns,
     encode_columns,
@@ -217,8 +223,7 @@ def read_data(
 
 
 def _open(path: Path) -> Source:
-    if not path.exists():
-        raise DataError(f"{path} does not exist: check the path.")
+    require_rows(path)
     reader = open_folder if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(

@@ -10,6 +10,7 @@ from scipy.special import expit, softmax
 
 from isrlearn._folding import fold
 from isrlearn._labels import LONGEST
+from isrlearn._limits import refuse_wide_names
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io._schema import Column, Schema
@@ -20,8 +21,10 @@ PROTOCOL: Final = 2
 ARRAYS: Final = ("weight", "bias", "fill")
 
 
-def _labels(names: Any) -> LabelArray:
+def _labels(names: Any, path: Path) -> LabelArray:
     _refuse_long(names)
+    longest = max((len(name) for name in names if isinstance(name, str)), default=0)
+    refuse_wide_names(len(names), longest, path)
     return np.array(names)
 
 
@@ -76,7 +79,7 @@ class LinearModel:
             )
         _refuse_long(self.classes.tolist())
         n_rows = 1 if len(self.classes) == 2 else len(self.classes)
-        n_features = len(self.schema.feature_names)
+        n_features = self.schema.n_features
         shapes = {"weight": (n_rows, n_features), "bias": (n_rows,), "fill": (n_features,)}
         for name, shape in shapes.items():
             found = np.shape(getattr(self, name))
@@ -154,7 +157,7 @@ class LinearModel:
         card, arrays = read_tensors(path, "a model that isrlearn fit wrote")
         protocol_of(path, card, PROTOCOL)
         try:
-            classes = _labels(card["classes"])
+            classes = _labels(card["classes"], path)
             schema = Schema.from_json(card["schema"])
             return cls(**arrays, classes=classes, schema=schema, made=dict(card["made"]))
         except (KeyError, TypeError, ValueError) as error:

@@ -14,7 +14,7 @@ from isrlearn._given import Chunk
 from isrlearn._text import brief
 from isrlearn._typing import BoolArray, FloatArray, LabelArray
 from isrlearn.exceptions import DataError, FeatureFileError
-from isrlearn.io._archives import DAMAGE, damaged
+from isrlearn.io._archives import DAMAGE, damaged, require_rows
 from isrlearn.io._coded import Coded, coded, crossed_columns, refuse_length, split_of
 from isrlearn.io._readers import (
     Reader,
@@ -27,7 +27,7 @@ from isrlearn.io._readers import (
 from isrlearn.io._roles import ARRAY, COLUMN, Asked, Roles, asked_for, find_roles
 from isrlearn.io._rows import TRAIN
 from isrlearn.io._schema import Column, Schema
-from isrlearn.io._values import refuse_formula
+from isrlearn.io._values import refuse_formula, refuse_wide
 
 READERS: Final[Mapping[str, Callable[[Path], Reader]]] = {
     ".npz": npz_reader,
@@ -238,8 +238,7 @@ def open_file(path: str | Path, asked: Asked) -> RowFile:
 
 
 def _reader(path: Path) -> Reader:
-    if not path.exists():
-        raise DataError(f"{path} does not exist: check the path.")
+    require_rows(path)
     opener = folder_reader if path.is_dir() else READERS.get(path.suffix.lower())
     if opener is None:
         raise DataError(
@@ -255,6 +254,7 @@ def _columns(reader: Reader, roles: Roles) -> tuple[Coded, Coded, LabelArray | N
         refuse_length(values, reader.n_rows, name, reader.path)
         who = f"{reader.path}: {role} {reader.part} {brief(name)}"
         found = coded(values, who, f"{way_out}, so bin it or name another", unknown)
+        refuse_wide(found.values, reader.n_rows, who, reader.path)
         if reader.part == COLUMN:
             _refuse_formulas(reader.path, name, role, found)
         return found

@@ -12,7 +12,7 @@ from isrlearn.exceptions import DataError
 from isrlearn.io._archives import UNKNOWN, Archive
 from isrlearn.io._roles import Roles
 from isrlearn.io._tables import Table
-from isrlearn.io._values import Code, Texts, codes_of, crossed, split_codes
+from isrlearn.io._values import Code, Texts, codes_of, crossed, refuse_wide, split_codes
 
 Source: TypeAlias = Table | Archive
 
@@ -96,7 +96,9 @@ def _labels(source: Source, roles: Roles) -> Sequence[Code | None] | None:
         return None
     who = f"{source.path}: label {source.part} {brief(roles.label)}"
     way_out = "classes are needed, so bin it or name another"
-    return codes_of(_column(source, roles.label), who, way_out)
+    codes = codes_of(_column(source, roles.label), who, way_out)
+    refuse_wide(codes, source.n_rows, who, source.path)
+    return codes
 
 
 def _environments(source: Source, roles: Roles) -> LabelArray | None:
@@ -113,7 +115,9 @@ def _environment(source: Source, name: str) -> Sequence[Code | None]:
     if isinstance(source, Archive):
         texts = [None if text == UNKNOWN else text for text in texts]
     who = f"{source.path}: environment {source.part} {brief(name)}"
-    return codes_of(texts, who, "groups of rows are needed, so bin it or name another")
+    codes = codes_of(texts, who, "groups of rows are needed, so bin it or name another")
+    refuse_wide(codes, source.n_rows, who, source.path)
+    return codes
 
 
 def _kept(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from isrlearn._limits import LONGEST_NAME, MOST_CATEGORIES, MOST_NAMES
 from isrlearn._text import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._values import named
@@ -34,6 +35,30 @@ class Column:
 
     name: str
     categories: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.name) > LONGEST_NAME:
+            raise DataError(
+                f"column {brief(self.name)} has a name of {len(self.name)} characters: give at "
+                f"most {LONGEST_NAME}."
+            )
+        if self.categories is not None and len(self.categories) > MOST_CATEGORIES:
+            raise DataError(
+                f"column {brief(self.name)} has {len(self.categories)} categories: give at most "
+                f"{MOST_CATEGORIES}, each of which is a feature."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that it becomes."""
+        return 1 if self.categories is None else len(self.categories)
+
+    @property
+    def n_characters(self) -> int:
+        """Length of the names of its features, which are not made for it."""
+        if self.categories is None:
+            return len(self.name)
+        return sum(len(self.name) + 1 + len(category) for category in self.categories)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -71,6 +96,19 @@ class Schema:
     label: str | None
     environment: tuple[str, ...]
     kind: Kind
+
+    def __post_init__(self) -> None:
+        n_characters = sum(column.n_characters for column in self.columns)
+        if n_characters > MOST_NAMES:
+            raise DataError(
+                f"the names of the features have {n_characters} characters together: at most "
+                f"{MOST_NAMES} are read, so shorten the names of columns and the texts in them."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d, without a look at their names."""
+        return sum(column.n_features for column in self.columns)
 
     @classmethod
     def of_array(cls, n_features: int, label: str | None, environment: tuple[str, ...]) -> Self:

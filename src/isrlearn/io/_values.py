@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from isrlearn._labels import LONGEST
+from isrlearn._limits import refuse_wide_names
 from isrlearn._text import brief
 from isrlearn._typing import IntArray
 from isrlearn.exceptions import DataError
@@ -102,6 +104,28 @@ def _refuse_long(distinct: Iterable[str], who: str) -> None:
             f"{who} has a value of {len(longest)} characters, {brief(longest)}: give at most "
             f"{LONGEST}, such as a short name."
         )
+
+
+def refuse_wide(values: Iterable[Code | None], n_rows: int, who: str, path: Path) -> None:
+    """Raise `DataError` if one long label would take memory in every row of the file.
+
+    Parameters
+    ----------
+    values : iterable of int, str or None
+        Labels, or the distinct ones among them.
+    n_rows : int
+        Rows of the file.
+    who : str
+        Beginning of the message.
+    path : Path
+        The file.
+    """
+    texts = (value for value in set(values) if isinstance(value, str))
+    longest = max(texts, key=lambda text: (len(text), text), default="")
+    try:
+        refuse_wide_names(n_rows, len(longest), path)
+    except ValueError as error:
+        raise DataError(f"{who} has the value {brief(longest)}: {error}.") from error
 
 
 def crossed(columns: Sequence[Sequence[Code | None]]) -> list[Code | None]:

@@ -1,18 +1,24 @@
 """From images and texts to what a network takes."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Final, Protocol
 
 import numpy as np
 import torch
 
+from isrlearn._text import brief
 from isrlearn.datasets import ExampleSet
+from isrlearn.exceptions import DataError
 from isrlearn.networks._rows import NetworkRows
 
 IMAGENET_MEAN: Final = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD: Final = (0.229, 0.224, 0.225)
+MOST_SHAPE: Final = 100  # longer side over the shorter: the shorter becomes what is seen
+RANGES: Final = {"size": (1, 4096), "max_length": (1, 65536), "margin": (0.1, 4.0)}
+"""Pixels of a side, tokens of a text, and how many times the side."""
 
 
 class Inputs(Protocol):
@@ -39,9 +45,9 @@ class ImageInputs:
     Parameters
     ----------
     size : int, default=224
-        Pixels of each side of what the network sees.
+        Pixels of each side of what the network sees, at most 4096.
     margin : float, default=1.0
-        An image is first resized to ``margin * size``.
+        An image is first resized to ``margin * size``; from 0.1 to 4.
     keep_shape : bool, default=True
         Resize so that the shorter side fits and cut the middle; False stretches to a square, as in
         the published Waterbirds experiments.
@@ -62,6 +68,9 @@ class ImageInputs:
     mean: tuple[float, ...] = IMAGENET_MEAN
     spread: tuple[float, ...] = IMAGENET_SPREAD
     kind: str = field(default="image", init=False)
+
+    def __post_init__(self) -> None:
+        refuse_settings({"size": self.size, "margin": self.margin})
 
     def one(self, examples: ExampleSet, row: int) -> torch.Tensor:
         """Return an image as a tensor of shape (3, size, size)."""
@@ -90,6 +99,11 @@ class ImageInputs:
         if self.keep_shape:
             factor = target / min(image.size)
             width, height = (max(target, round(side * factor)) for side in image.size)
+        if max(width, height) > MOST_SHAPE * target:
+            raise DataError(
+                f"an image of {image.size[0]} x {image.size[1]} pixels is too narrow: give one "
+                f"whose longer side is at most {MOST_SHAPE} times the shorter."
+            )
         if image.size != (width, height):
             image = image.resize((width, height), Image.Resampling.BILINEAR)
         left, top = (width - self.size) // 2, (height - self.size) // 2
@@ -105,7 +119,7 @@ class TextInputs:
     tokenizer : transformers tokenizer
         Of the network.
     max_length : int, default=128
-        Tokens that are kept; of a pair, the longer text is cut first.
+        Tokens that are kept, at most 65 536; of a pair, the longer text is cut first.
 
     Examples
     --------
@@ -121,6 +135,9 @@ class TextInputs:
     tokenizer: Any
     max_length: int = 128
     kind: str = field(default="text", init=False)
+
+    def __post_init__(self) -> None:
+        refuse_settings({"max_length": self.max_length})
 
     def one(self, examples: ExampleSet, row: int) -> Any:
         """Return a text or a pair as it is."""
@@ -153,6 +170,22 @@ class TextInputs:
             len(text.split()) if isinstance(text, str) else sum(len(part.split()) for part in text)
             for text in examples.inputs
         ]
+
+
+def refuse_settings(settings: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for a size, margin or length that no network needs.
+
+    Parameters
+    ----------
+    settings : mapping of str to object
+        As `load_backbone` takes them; others than these three are not looked at.
+    """
+    for name in sorted(RANGES.keys() & settings.keys()):
+        value, (least, most) = settings[name], RANGES[name]
+        kind, called = (Integral, "whole number") if isinstance(least, int) else (Real, "number")
+        is_number = isinstance(value, kind)
+        if not is_number or not least <= value <= most:
+            raise ValueError(f"{name}={brief(value)}: give a {called} from {least} to {most}.")
 
 
 class _Read(Sequence[Any]):

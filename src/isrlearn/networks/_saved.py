@@ -2,20 +2,24 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from isrlearn._seal import read_sealed, write_sealed
+from isrlearn._text import brief
 from isrlearn.exceptions import TrainingError
 from isrlearn.networks._backbones import Backbone, is_own_code, load_backbone
-from isrlearn.networks._checkpoints import load_tensors
+from isrlearn.networks._checkpoints import Tensors, load_tensors
+from isrlearn.networks._inputs import refuse_settings
 from isrlearn.networks._training import WEIGHTS
 
 CARD: Final = "network.json"
 PROTOCOL: Final = 2
 """2: sealed. 1 is read as well."""
+MOST_CLASSES: Final = 2**15
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class NetworkCard:
     backbone : str
         As in `load_backbone`.
     classes, environments : tuple of str
-        Names, in the order of their numbers.
+        Names, in the order of their numbers. Classes are different, at most 32 768.
     inputs : dict
         As in `load_backbone`.
 
@@ -46,6 +50,9 @@ class NetworkCard:
     classes: tuple[str, ...]
     environments: tuple[str, ...]
     inputs: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _refuse_classes(self.classes)
 
     def build(self, seed: int = 0) -> Backbone:
         """Return the network with its first weights."""
@@ -114,13 +121,14 @@ def load_network(
             f"{folder} names code to be imported, {card.backbone!r:.100}: if you trust it, load it "
             f"with trusted=[{card.backbone!r:.100}], or --trust in a command."
         )
-    backbone = card.build()
     weights, notes = load_tensors(folder / WEIGHTS)
     if notes.get("card", card.digest()) != card.digest():
         raise TrainingError(
             f"{folder / WEIGHTS} does not belong to {CARD}: one of the two was replaced, perhaps "
             "by a run that was killed. Write the network again."
         )
+    _refuse_other_classes(folder, card, weights)
+    backbone = card.build()
     try:
         backbone.model.load_state_dict(weights)
     except RuntimeError as error:
@@ -129,6 +137,16 @@ def load_network(
             f"since ({str(error).splitlines()[0]})."
         ) from error
     return backbone, card
+
+
+def _refuse_other_classes(folder: Path, card: NetworkCard, weights: Tensors) -> None:
+    """Compare classes with the weights: a layer of one output per class is built for them."""
+    n_classes = len(card.classes)
+    if not any(t.ndim > 1 and n_classes in t.shape for t in weights.values()):
+        raise TrainingError(
+            f"{folder / WEIGHTS} does not belong to {CARD}, which has {n_classes} classes: no "
+            "layer has as many outputs. Write the network again."
+        )
 
 
 def read_card(folder: Path) -> NetworkCard:
@@ -162,4 +180,14 @@ def _card(fields: dict[str, Any]) -> NetworkCard:
     card = NetworkCard(**fields)
     if not isinstance(card.backbone, str) or not isinstance(card.inputs, dict):
         raise ValueError("backbone is no name, or inputs are no object")
+    if not is_own_code(card.backbone):  # which may take other inputs than ours
+        refuse_settings(card.inputs)
     return card
+
+
+def _refuse_classes(classes: tuple[str, ...]) -> None:
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(f"{len(classes)} classes: a network may have {MOST_CLASSES} at most.")
+    twice = next((name for name, count in Counter(classes).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"the class {brief(twice)} is named more than once: name each once.")
