@@ -113,6 +113,28 @@ def test_a_truncated_store_is_refused_wherever_it_is_cut(tmp_path, random):
         refused(path, "cannot be used as a store")
 
 
+def test_the_journal_of_a_process_that_was_killed_is_played_back(store):
+    store.add([result_of(Job(Problem("3", 2, 0), "isr"))])
+    before = store.records()
+    code = (
+        "import os, sqlite3, sys\n"
+        "c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "c.execute('PRAGMA cache_size = 1')\n"  # so that pages get to the file before the end
+        "c.execute('BEGIN')\n"
+        "c.execute('DELETE FROM results')\n"
+        "rows = [(str(i), 0, 'x' * 500) for i in range(500)]\n"
+        "c.executemany('INSERT INTO results (job, trial, method) VALUES (?, ?, ?)', rows)\n"
+        "os._exit(1)"
+    )
+    whole = store.path.read_bytes()
+    subprocess.run([sys.executable, "-c", code, str(store.path)], check=False)
+    journal = store.path.with_name(f"{store.path.name}-journal")
+    assert journal.exists() and store.path.read_bytes() != whole
+    assert store.check().records() == before
+    assert not journal.exists()
+    assert store.path.read_bytes() == whole
+
+
 def test_what_cannot_be_a_store_is_said(tmp_path):
     with pytest.raises(StoreError, match="is a folder"):
         Store(tmp_path).create()

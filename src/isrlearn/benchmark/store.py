@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ _UNSEALED_TABLE: Final = f"{_BEGIN}, {_END}"
 _TABLE: Final = f"{_BEGIN}, {SEAL} TEXT, {_END}"  # the same when the seal is added to one of before
 _ADD_SEAL: Final = f"ALTER TABLE results ADD COLUMN {SEAL} TEXT"
 _LONGEST: Final = 2**20  # bytes of a value or a statement
+_BESIDE: Final = ("-journal", "-wal", "-shm")  # what SQLite looks for beside a file
+_JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,10 @@ class Store:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         # A connection per use: they must not be shared between threads or outlive a fork.
-        address = f"{self.path.absolute().as_uri()}?mode=rw"  # never makes a file
+        real = Path(os.path.realpath(self.path))  # SQLite looks beside it, not beside a link
+        for end in _BESIDE:
+            _refuse_beside(Path(f"{real}{end}"))
+        address = f"{real.as_uri()}?mode=rw"  # never makes a file
         connection = None
         try:
             connection = sqlite3.connect(
@@ -246,6 +252,39 @@ class Store:
             f"{self.path} cannot be used as a store: {why}. It was left as it is; name another "
             "file with --store, or restore this one from a copy."
         )
+
+
+def _refuse_beside(path: Path) -> None:
+    """Refuse a file beside a store by which SQLite would change or delete a third one."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            why = "is no regular file, and SQLite would write to it"
+        elif path.name.endswith(_BESIDE[0]) and _names_another(path):
+            why = "names another file, which SQLite would delete"
+        else:
+            return
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read ({error.strerror}): look at its rights."
+        ) from error
+    raise StoreError(
+        f"{path} {why}: isrlearn writes no such file. All was left as it is; if it comes from "
+        "somebody else, delete it."
+    )
+
+
+def _names_another(journal: Path) -> bool:
+    """Return whether a journal ends in the name of a super-journal, which SQLite deletes.
+
+    Its last 16 bytes are then the length of the name, a checksum and the mark of journals. Only a
+    commit to several attached files writes them.
+    """
+    with journal.open("rb") as file:  # unlike the store, it has no locks that closing would drop
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(_JOURNAL_MAGIC)))
+        return file.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC
 
 
 def _write_empty(path: Path) -> None:
