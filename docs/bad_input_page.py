@@ -28,7 +28,9 @@ A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@`. A csv or parque
 that begins with `=` in a column that is used is refused: it holds a formula and not its value.
 Whatever is written as csv (predictions, tables of `compare`, `bench export` and `reproduce`) has an
 apostrophe before text that begins with `=`, `+`, `-`, `@`, a tab or the end of a line, unless it is
-a number or a single character; a spreadsheet shows such a cell as text. Numbers stay as they are.
+a number or a single character; a spreadsheet shows such a cell as text. So has what begins in this
+way behind `;`, `,`, `|`, a tab or the end of a line inside of a cell, where some spreadsheets split
+it. Numbers stay as they are.
 """
 
 

@@ -14,6 +14,7 @@ import pytest
 from command_support import (
     APPS,
     CALLS,
+    COLUMNS,
     COMMANDS,
     INPUTS,
     PAGES,
@@ -304,6 +305,87 @@ def test_nothing_is_overwritten_without_force(command, world, tmp_path, capsys):
     assert run(*words) == 0
     capsys.readouterr()
     assert "--force" in refused(capsys, tmp_path, *words)
+
+
+def put(source, place):
+    place.parent.mkdir(exist_ok=True)
+    shutil.copy(source, place)
+
+
+def put_features(folder, n=80):
+    pytest.importorskip("safetensors")
+    from isrlearn.io import Features, FeatureWriter
+
+    y, e = np.arange(n) % 2, np.arange(n) // 2 % 2
+    X = np.random.default_rng(0).normal(size=(n, 3)) + np.stack([2 * y, 2 * e, y * e], axis=1)
+    with FeatureWriter(folder, {"network": "a"}) as writer:
+        writer.add(Features(X, y, e))
+
+
+SHARD = "shard-00000.safetensors"
+OVER_AN_INPUT = {
+    "compare": f"rows=o/table.csv: compare o/table.csv {COLUMNS} --methods erm --out o --force",
+    "compare features": "shard=table.csv: compare f --methods erm --out f --force",
+    "fit": f"shard={SHARD}: fit f --out f/{SHARD} --force",
+    "fit by another way": f"shard={SHARD}: fit f --out f/../f/{SHARD} --force",
+    "fit in chunks": f"shard={SHARD}: fit f --stream --out f/{SHARD} --force",
+    "predict": "rows=r.csv: predict m.safetensors r.csv --out r.csv --force",
+    "report": "result=r.html: report r.html --out r.html --force",
+    "repair": "rows=o/result.json: repair net --data o/result.json --out o --force",
+    "bench plot": "store=s.png: bench plot --store s.png --out s.png --force",
+    "bench plot page": "store=s.html: bench plot --store s.html --html s.html --force",
+    "bench complexity": "store=s.png: bench complexity --store s.png --out s.png --force",
+    "bench complexity anew": "rows=r: bench complexity --store s.png --out s.png",
+    "table1": "rows=o/table1.csv: reproduce table1 --data o/table1.csv --out o",
+    "table1 by a plan": "rows=o/table1.md: reproduce table1 --data r --config o/table1.md --out o",
+    "table2": "rows=o/table2.csv: reproduce table2 --data o/table2.csv --out o",
+    "partial-labels": (
+        "rows=o/partial-labels.csv: reproduce partial-labels --data o/partial-labels.csv --out o"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OVER_AN_INPUT)
+def test_no_input_is_overwritten_even_with_force(case, world, tmp_path, capsys):
+    given, call = OVER_AN_INPUT[case].split(": ", 1)
+    name, place = given.split("=")
+    if name == "shard":
+        put_features(tmp_path / "here" / "f")
+        rename_shard(tmp_path / "here" / "f", place)
+    else:
+        put(world[name], tmp_path / "here" / place)
+    shown = refused(capsys, tmp_path, *call.split())
+    assert "which is read: name another place, also with --force" in shown
+
+
+def rename_shard(folder, name):
+    """Give the shard of a folder another name."""
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(SHARD, name))
+    (folder / SHARD).rename(folder / name)
+
+
+def test_what_lies_beside_the_shards_is_overwritten_with_force(tmp_path, capsys):
+    """A folder of features may hold other things, such as a model that is fitted anew."""
+    put_features(tmp_path / "here" / "f")
+    for force in ([], ["--force"]):
+        assert run("fit", "f", "--out", "f/m.safetensors", *force) == 0
+
+
+def test_weights_of_another_program_are_not_trained_over(world, tmp_path, capsys):
+    """A network may begin with those of a folder, and then be named into the same folder."""
+    put(world["model"], tmp_path / "here" / "bert" / "model.safetensors")
+    words = ("--data", world["rows"], "--backbone", "bert", "--out", "bert")
+    assert "bert would overwrite" in refused(capsys, tmp_path, "train", *words)
+
+
+def test_rows_in_the_folder_of_sums_are_not_removed(world, tmp_path, capsys):
+    folder = tmp_path / "here" / ".m.safetensors.passes"
+    folder.mkdir()
+    arrays = {"features": np.eye(8), "labels": np.arange(8) % 2, "environments": np.arange(8) // 4}
+    np.savez(folder / "rows.npz", **arrays)
+    words = ("fit", ".m.safetensors.passes/rows.npz", "--stream", "--out", "m.safetensors")
+    assert "name another --out" in refused(capsys, tmp_path, *words)
 
 
 def environment(**changes):

@@ -153,7 +153,7 @@ def complexity(
     out
         File for the picture, ending in .png, .svg or .pdf.
     """
-    may_write(out, force, *PICTURES)
+    may_write(out, force, *PICTURES, reads=[work.store])
     may_fill(work.store.parent, option="--store")
     with working("Loading ..."):
         from isrlearn.benchmark import complexity as sweep

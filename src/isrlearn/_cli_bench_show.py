@@ -100,8 +100,8 @@ def plot(
     out
         File for the picture, ending in .png, .svg or .pdf.
     """
-    page = page_file(html, out, force)
-    may_write(out, force, *PICTURES)
+    page = page_file(html, out, force, [store])
+    may_write(out, force, *PICTURES, reads=[store])
     begin = time.monotonic()
     means = means_of(store)
     files = {"picture": out} if page is None else {"picture": out, "report": page}

@@ -13,6 +13,7 @@ from isrlearn._cli_support import (
     Result,
     all_or_nothing,
     answering,
+    files_read,
     may_write,
     must_exist,
     tell,
@@ -59,7 +60,8 @@ def compare(
         Folder for the table, the result and the report; it is created.
     """
     must_exist(data)
-    files = {name: may_write(out / file, force) for name, file in FILES.items()}
+    inputs = files_read(data)
+    files = {n: may_write(out / file, force, reads=inputs) for n, file in FILES.items()}
     begin = time.monotonic()
     with working("Loading ..."):
         from isrlearn.leaderboard import compare as run

@@ -15,6 +15,7 @@ from isrlearn._cli_support import (
     UserError,
     all_or_nothing,
     answering,
+    files_read,
     may_write,
     must_exist,
     tell,
@@ -101,8 +102,8 @@ def predict(
     out
         File for row number, prediction and the probability of each class, ending in .csv.
     """
-    may_write(out, force, ".csv", reads=data)
     must_exist(data)
+    may_write(out, force, ".csv", reads=[model, *files_read(data)])
     if model.suffix != ".safetensors":
         raise UserError(f"{model} is not a model: first the model, then the file of rows.")
     with working("Loading ..."):
@@ -160,7 +161,7 @@ def diagnose(
     Example: isrlearn diagnose features.npz --html diagnosis.html
     """
     must_exist(data)
-    page = page_file(html, Path(f"{data.stem}-diagnosis"), force)
+    page = page_file(html, Path(f"{data.stem}-diagnosis"), force, files_read(data))
     begin = time.monotonic()
     with working("Loading ..."):
         from isrlearn.leaderboard._fit import tests_on

@@ -31,7 +31,7 @@ def export(model: Path, /, *, out: Path, force: Force = False) -> Result:
     out
         File for the graph, ending in .onnx.
     """
-    may_write(out, force, ".onnx")
+    may_write(out, force, ".onnx", reads=[model])
     if model.suffix != ".safetensors":
         raise UserError(f"{model} is not a model: name the .safetensors file of isrlearn fit.")
     with working("Loading ..."):

@@ -20,6 +20,7 @@ from isrlearn._cli_support import (
     UserError,
     all_or_nothing,
     answering,
+    files_read,
     folder_in_use,
     may_write,
     mistakes_of_the_user,
@@ -74,10 +75,11 @@ def fit(
         the scheduler, which must see the file.
     """
     must_exist(data)
-    may_write(out, force, ".safetensors", reads=data)
+    inputs = files_read(data)
+    may_write(out, force, ".safetensors", reads=inputs)
     if scheduler is not None and not distributed:
         raise UserError(f"--scheduler {scheduler} needs --distributed.")
-    page = page_file(html, out, force)
+    page = page_file(html, out, force, inputs)
     files = {"model": out} if page is None else {"model": out, "report": page}
     begin = time.monotonic()
 
@@ -131,6 +133,8 @@ def _fit_in_chunks(
     from isrlearn.leaderboard import fit_chunks
 
     begun = out.with_name(f".{out.name}.passes")
+    if begun.resolve() in (data.resolve(), *data.resolve().parents):  # it is removed at the end
+        raise UserError(f"{data} is where --out {out} keeps its sums: name another --out.")
     try:
         with mistakes_of_the_user(), _alone(begun, out), _rows_watched() as watch:
             file = columns.open(data)

@@ -131,6 +131,7 @@ def train(
         erm, reweighting or groupdro.
     """
     may_fill(out)
+    _refuse_weights(out)
     must_exist(source.data)
     loading()
     from isrlearn.networks import NetworkCard, rows_of
@@ -168,6 +169,16 @@ def train(
         f"{best.average:.3f}, worst group {best.worst_group:.3f}."
     )
     return Result(figures, [text], {"network": out})
+
+
+def _refuse_weights(out: Path) -> None:
+    """Refuse a folder of weights that we did not write: the network may begin with them."""
+    card, weights = (out / name for name in REPAIRED[:2])
+    if weights.exists() and not card.exists():
+        raise UserError(
+            f"--out {out} would overwrite {weights}, which is of another program: name another "
+            "folder."
+        )
 
 
 @answering
@@ -265,7 +276,8 @@ def repair(
         A function of your own that the network may be built by, my_module:factory: it is imported
         only if it is named here.
     """
-    files = [may_write(out / name, force, reads=model / name) for name in REPAIRED]
+    inputs = [source.data, *(model / name for name in REPAIRED)]
+    files = [may_write(out / name, force, reads=inputs) for name in REPAIRED]
     must_exist(source.data)
     begin = time.monotonic()
     loading()

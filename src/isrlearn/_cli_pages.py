@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,15 +24,16 @@ Html = Annotated[
 ]
 
 
-def page_file(html: Sequence[Path] | None, beside: Path, force: bool) -> Path | None:
+def page_file(
+    html: Sequence[Path] | None, beside: Path, force: bool, reads: Iterable[Path] = ()
+) -> Path | None:
     """Return the file that --html names, or the one beside a file; None if it was not asked for."""
     if html is None:
         return None
     if len(html) > 1:
         raise UserError(f"--html has {len(html)} files: name one, or none.")
-    return may_write(
-        html[0] if html else beside.with_suffix(".html"), force, ".html", option="--html"
-    )
+    page = html[0] if html else beside.with_suffix(".html")
+    return may_write(page, force, ".html", option="--html", reads=reads)
 
 
 def made_here(begin: float, *, seed: str | None = None, notes: Sequence[str] = ()) -> Any:

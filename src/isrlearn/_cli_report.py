@@ -39,7 +39,7 @@ def report(result: Path, /, *, out: Path, title: str | None = None, force: Force
     title
         Heading, instead of the one it had.
     """
-    may_write(out, force, ".html")
+    may_write(out, force, ".html", reads=[result, result / "result.json"])
     must_exist(result)
     begin = time.monotonic()
     if result.suffix in STORES:

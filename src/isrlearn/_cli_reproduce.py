@@ -1,6 +1,7 @@
 """``isrlearn reproduce``: the paper's tables and figure on real data."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from isrlearn._cli_support import (
     answering,
     going_on,
     may_fill,
+    may_write,
     must_exist,
     written_together,
 )
@@ -77,7 +79,7 @@ def table1(
     """
     if objectives == []:
         raise UserError("--objectives needs at least one of erm, reweighting, groupdro.")
-    may_fill(networks.out)
+    _may_write(networks.out, "table1.csv", "table1.md", reads=[source.data, networks.config])
     results, plan = _results(source, networks, tuple(objectives or ()))[:2]
     from isrlearn.reproduce.tables import published, table_rows, text_table
 
@@ -87,6 +89,13 @@ def table1(
         text += "\n\nThe same with plain heads, in which every row counts alike:\n\n"
         text += text_table(table_rows(results, "plain"), theirs)
     return _written(networks.out, "table1", text, results, theirs, made="networks")
+
+
+def _may_write(out: Path, *names: str, reads: Iterable[str | Path | None]) -> None:
+    """Refuse a folder in which a table would take the place of a file that is read."""
+    may_fill(out)
+    for name in names:
+        may_write(out / name, True, reads=[Path(read) for read in reads if read is not None])
 
 
 def _written(
@@ -143,7 +152,7 @@ def table2(
         Folder for table2.md, table2.csv and a result for each seed; it is created, and a run that
         stopped goes on there.
     """
-    may_fill(out)
+    _may_write(out, "table2.csv", "table2.md", reads=[data, config])
     must_exist(data)
     loading()
     from isrlearn.reproduce.frozen import SHARE, frozen_results, read_frozen
@@ -181,7 +190,8 @@ def partial_labels(
 
     Example: isrlearn reproduce partial-labels --data waterbirds --seeds 10
     """
-    may_fill(networks.out)
+    names = "partial-labels.csv", "partial-labels.png"
+    _may_write(networks.out, *names, reads=[source.data, networks.config])
     results, plan, runs = _results(source, networks, ("erm",))
     from isrlearn.reproduce.partial import FRACTIONS, N_SUBSETS, partial_figure
     from isrlearn.reproduce.results import kept

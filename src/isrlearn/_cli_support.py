@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -213,7 +213,7 @@ def must_exist(data: Path) -> Path:
 
 
 def may_write(
-    path: Path, force: bool, *suffixes: str, option: str = "--out", reads: Path | None = None
+    path: Path, force: bool, *suffixes: str, option: str = "--out", reads: Iterable[Path] = ()
 ) -> Path:
     """Return `path` if writing a file there would destroy nothing that the user did not give up.
 
@@ -227,8 +227,8 @@ def may_write(
         How its name may end, such as ".csv"; none are any.
     option : str, default="--out"
         Where the user named it.
-    reads : Path, default=None
-        A file that the command reads. It cannot be given up: what is made of it is no copy.
+    reads : iterable of Path, default=()
+        Files that the command reads. They cannot be given up: what is made of them is no copy.
     """
     if path.name in suffixes:
         raise UserError(f"{option} {path} must have a name before {path.name}.")
@@ -236,11 +236,7 @@ def may_write(
         raise UserError(f"{option} {path} must end in {_either(suffixes)}.")
     if path.is_dir():
         raise UserError(f"{option} {path} is a folder: name a file.")
-    if reads is not None and path.exists() and reads.exists() and path.samefile(reads):
-        raise UserError(
-            f"{option} {path} would overwrite {reads}, which is read: name another place, "
-            "also with --force."
-        )
+    _refuse_inputs(path, option, reads)
     if path.exists() and not force:
         raise UserError(f"{path} exists: name another with {option}, or add --force.")
     folder = _existing(may_fill(path.parent, option=option))
@@ -250,6 +246,41 @@ def may_write(
             "look at the rights of the folder, or name another place."
         )
     return path
+
+
+def _refuse_inputs(path: Path, option: str, reads: Iterable[Path]) -> None:
+    for read in reads:
+        if _is_same(path, read):
+            raise UserError(
+                f"{option} {path} would overwrite {read}, which is read: name another place, "
+                "also with --force."
+            )
+
+
+def _is_same(path: Path, read: Path) -> bool:
+    # The first holds also of a file that is yet to be made.
+    if os.path.realpath(path) == os.path.realpath(read):
+        return True
+    return path.exists() and read.exists() and path.samefile(read)
+
+
+def files_read(data: Path) -> list[Path]:
+    """Return the files that reading rows reads: the one named, or those of a folder of features.
+
+    Parameters
+    ----------
+    data : Path
+        A file, or a folder. Of one that cannot be read, what is known.
+    """
+    if not data.is_dir():
+        return [data]
+    from isrlearn._json import read_json
+
+    manifest = data / "manifest.json"
+    names: list[str] = []
+    with suppress(OSError, ValueError, KeyError, TypeError):  # its reader will say what is wrong
+        names = [str(shard["name"]) for shard in read_json(manifest)["shards"]]
+    return [manifest, *(data / name for name in names)]
 
 
 def may_fill(folder: Path, *, option: str = "--out") -> Path:

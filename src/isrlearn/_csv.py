@@ -9,14 +9,16 @@ _RUN: Final = re.compile(r"[=+\-@\t\r\n＝＋－＠]", re.ASCII)
 _NUMBER: Final = re.compile(
     r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:inf|nan)", re.ASCII | re.IGNORECASE
 )
+_FIELD: Final = re.compile(r"([;,|\t\r\n])([^;,|\t\r\n]+)")  # where a spreadsheet may split a cell
 
 
 def inert(cell: Any) -> Any:
     """Return a cell that no spreadsheet takes for a formula.
 
     Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or the end of a line gets an apostrophe
-    in front, by which a spreadsheet knows text. Numbers, and signs that stand alone, stay as they
-    are.
+    in front, by which a spreadsheet knows text. The same holds behind ``;``, ``,``, ``|``, a tab or
+    the end of a line inside of a text: there are spreadsheets that split it there. Numbers, and
+    signs that stand alone, stay as they are.
 
     Parameters
     ----------
@@ -27,11 +29,22 @@ def inert(cell: Any) -> Any:
     --------
     >>> inert("=HYPERLINK(A1)"), inert("-x"), inert("-1.5"), inert(-2), inert("+")
     ("'=HYPERLINK(A1)", "'-x", '-1.5', -2, '+')
+    >>> inert("yes;=1+2"), inert("yes; -2")
+    ("yes;'=1+2", 'yes; -2')
     """
     text = str(cell)
+    safe = _FIELD.sub(_inert_field, text)
     begins = _RUN.match(text) or _RUN.match(text.lstrip())
-    runs = begins and len(text) > 1 and not _NUMBER.fullmatch(text.strip())
-    return f"'{text}" if runs else cell
+    if begins and len(text) > 1 and not _NUMBER.fullmatch(text.strip()):
+        return f"'{safe}"
+    return cell if safe == text else safe
+
+
+def _inert_field(found: re.Match[str]) -> str:
+    separator, field = found.groups()
+    bare = field.replace('"', " ").strip()  # a cell that is split in its middle loses its quotes
+    runs = _RUN.match(bare) and len(bare) > 1 and not _NUMBER.fullmatch(bare)
+    return f"{separator}'{field}" if runs else found[0]
 
 
 class InertWriter:
