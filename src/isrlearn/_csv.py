@@ -33,17 +33,20 @@ def inert(cell: Any) -> Any:
     ("yes;'=1+2", 'yes; -2')
     """
     text = str(cell)
+    if _NUMBER.fullmatch(text.strip()):
+        return cell
     safe = _FIELD.sub(_inert_field, text)
-    begins = _RUN.match(text) or _RUN.match(text.lstrip())
-    if begins and len(text) > 1 and not _NUMBER.fullmatch(text.strip()):
+    begins = _RUN.match(text.lstrip(" ")) or _RUN.match(text.lstrip())
+    if begins and len(text) > 1:
         return f"'{safe}"
     return cell if safe == text else safe
 
 
 def _inert_field(found: re.Match[str]) -> str:
     separator, field = found.groups()
-    bare = field.replace('"', " ").strip()  # a cell that is split in its middle loses its quotes
-    runs = _RUN.match(bare) and len(bare) > 1 and not _NUMBER.fullmatch(bare)
+    # A cell that is split in its middle loses its quotes; which spaces are passed over is not known.
+    forms = field.strip(' "'), field.replace('"', " ").strip()
+    runs = any(_RUN.match(f) and len(f) > 1 and not _NUMBER.fullmatch(f) for f in forms)
     return f"{separator}'{field}" if runs else found[0]
 
 
