@@ -44,7 +44,7 @@ def inert(cell: Any) -> Any:
 
 def _inert_field(found: re.Match[str]) -> str:
     separator, field = found.groups()
-    # A cell that is split in its middle loses its quotes; which spaces are passed over is not known.
+    # A cell that is split in its middle loses its quotes. Which spaces are passed over is unknown.
     forms = field.strip(' "'), field.replace('"', " ").strip()
     runs = any(_RUN.match(f) and len(f) > 1 and not _NUMBER.fullmatch(f) for f in forms)
     return f"{separator}'{field}" if runs else found[0]
