@@ -29,7 +29,7 @@ SPLIT = re.compile("[;,|\t\r\n]")
 
 def is_number(text):
     try:
-        float(text)
+        float(text.strip())
     except ValueError:
         return False
     return True

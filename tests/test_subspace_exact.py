@@ -164,6 +164,43 @@ def test_a_sum_beyond_single_precision_is_taken_in_double():
         assert not np.isfinite(s.project(1.5e308 * np.array([[1.0, -1.0]]))).any()
 
 
+def test_rows_that_are_none_are_refused_by_name():
+    with says(
+        "X holds text, such as 'a', but numbers are needed: encode it, or convert it if it looks "
+        "like numbers."
+    ):
+        line().project([["a", "b", "c"]])
+    with says(
+        "X has shape (0,), but there are 3 features: its last dimension must have one entry for "
+        "each."
+    ):
+        line().reduce([])
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(np.float16, 1e5), (np.float32, 3e38)])
+def test_a_bias_that_its_type_cannot_hold_is_refused(dtype, far):
+    s = Subspace.orthogonal(np.array([[0.6, 0.8]]), centre=np.full(2, far))
+    head = np.ones((1, 2), dtype), np.zeros(1, dtype)
+    with says(
+        f"the new bias has numbers beyond {np.finfo(dtype).max:.3g}, the largest of "
+        f"{np.dtype(dtype)}: pass the head in a wider type, or scale the features."
+    ):
+        s.fold_into(*head)
+    assert np.isfinite(s.fold_into(*(part.astype(np.float64) for part in head))[1])
+
+
+@pytest.mark.parametrize("weight", [[1.7e308, -1.7e308], [1.7e308, 1.7e308], [1e308, 1.7e308]])
+def test_a_weight_beyond_double_precision_is_refused(weight):
+    far = np.array(weight)
+    directions = [[1.0, 0.0]] if far[1] < 0 else [[0.6, 0.8]]
+    functionals = [[1.0, 1.0]] if far[1] < 0 else directions
+    with says(
+        "the new weight has numbers beyond 1.8e+308, the largest of float64: pass the head in a "
+        "wider type, or scale the features."
+    ):
+        Subspace(directions, functionals, [0.0, 0.0], [0.0, 0.0]).fold_into(far, 0.0)
+
+
 @pytest.mark.parametrize("scale", [0.0, 0.25, 1.0])
 def test_the_matrix_is_the_linear_part(random, scale):
     s = slanted(random, 2, 5, scale)
