@@ -625,6 +625,7 @@ def test_single_precision_takes_hardly_more_passes_than_double(random, n_classes
     np.testing.assert_allclose(coarse, fine, atol=1e-4 * np.abs(fine).max())
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_short_sample_is_a_start_and_not_the_end(random, monkeypatch):
     """A sample of a few rows per weight can be told apart without an error; all rows cannot."""
     monkeypatch.setattr(_sum_heads, "LEAST_SAMPLE", 1)

@@ -231,8 +231,12 @@ def _run(jobs: list[Any], work: Work, redo: bool) -> tuple[Any, dict[str, Any]]:
 
 
 def _what_is_saved(store: Any, missing: list[Any], seconds: list[float], redo: bool) -> str:
+    from isrlearn.benchmark import pending
+
     again = "the same command without --redo" if redo and seconds else "the same command"
+    # The store knows also what was written when it was too late to be counted here.
+    n_left = len(missing) - len(seconds) if redo else len(pending(missing, store))
     return (
-        f"{len(seconds)} jobs were finished and are saved in {store.path}; {again} goes on with "
-        f"the other {len(missing) - len(seconds)}."
+        f"{len(missing) - n_left} jobs were finished and are saved in {store.path}; {again} goes "
+        f"on with the other {n_left}."
     )
