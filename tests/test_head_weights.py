@@ -47,12 +47,19 @@ def test_single_precision_does_not_overflow_on_weights(rows):
         np.testing.assert_allclose(found, wanted, atol=1e-2)
 
 
-@pytest.mark.parametrize("head", HEADS, ids=str)
+@pytest.mark.parametrize("head", HEADS[1:], ids=str)
 def test_within_the_limits_a_weight_counts_rows(rows, head):
     thrice = [np.repeat(column, 3, axis=0) for column in rows]
     repeated = decisions(thrice, 1.0, head, None)[::3]
     np.testing.assert_allclose(decisions(rows, 3.0, head, None), repeated, atol=1e-3)
     assert not np.allclose(decisions(rows, 1.0, head, None), repeated, rtol=0, atol=1e-3)
+
+
+def test_the_default_head_sees_no_scale_of_weights_and_no_repeats(rows):
+    thrice = [np.repeat(column, 3, axis=0) for column in rows]
+    wanted = decisions(rows, 1.0, None, None)
+    for found in (decisions(rows, 300.0, None, None), decisions(thrice, 1.0, None, None)[::3]):
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_a_regressor_bears_large_weights(rows):

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn import LogisticHead
+from isrlearn import ChunkedRows, ISRClassifier, ISRMean, LogisticHead
 from isrlearn._logistic import PART, ROWS_PER_WEIGHT, newton
 from isrlearn.baselines import ERM
 from isrlearn.datasets import LinearUnitTest
@@ -191,3 +191,61 @@ def test_a_feature_too_large_to_scale_is_named(random):
     X, y, _ = draw(random)
     with pytest.raises(ValueError, match="as large as 1e\\+200"):
         ERM("standardised").fit(np.column_stack([X, 1e200 * y]), y)
+
+
+# --- the default head: its penalty is measured by how far apart the classes are
+
+
+def draw_wide(random, n_features, n_classes=2, rows=200):
+    """Classes that differ along some features, in environments that differ along others."""
+    y, e = random.integers(n_classes, size=rows), random.integers(3, size=rows)
+    X = random.normal(size=(rows, n_features)) * 2.0 ** -np.arange(n_features).clip(0, 8)
+    X[:, :n_classes] += np.eye(n_classes)[y]
+    X[:, 3] += e
+    return X, y, e
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_features", [6, 30])
+def test_the_default_head_minimises_its_objective(random, n_features, n_classes):
+    X, y, _ = draw_wide(random, n_features, n_classes)
+    weights = random.uniform(0.2, 2, len(y))
+    head = LogisticHead(C="scale", tol=1e-9, max_iter=5000).fit(X, y, weights)
+    shares = weights / weights.sum()
+    Z = X
+    if n_features <= 20:  # whitened
+        mean = shares @ X
+        Z = X @ np.linalg.cholesky(np.linalg.inv((X - mean).T @ ((X - mean) * shares[:, None])))
+    means = np.array([np.average(Z[y == c], axis=0, weights=shares[y == c]) for c in set(y)])
+    share = np.array([shares[y == c].sum() for c in set(y)])
+    B = share @ np.sum((means - share @ means) ** 2, axis=1)
+    plain = LogisticRegression(C=1 / (0.1 * B * weights.sum()), tol=1e-9, max_iter=5000)
+    expected = plain.fit(Z, y, weights).predict_proba(Z)
+    np.testing.assert_allclose(head.predict_proba(X), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e-3, 0.1, 100, 1e30])
+@pytest.mark.parametrize("n_features", [6, 30])
+def test_one_number_on_all_of_X_changes_no_prediction(random, n_features, factor):
+    X, y, e = draw_wide(random, n_features)
+    here, there = (ISRClassifier(ISRMean(1)).fit(Z, y, environments=e) for Z in (X, factor * X))
+    shares = here.predict_proba(X)
+    np.testing.assert_allclose(there.predict_proba(factor * X), shares, atol=1e-5)
+    rows = [(factor * X[i::2], y[i::2], e[i::2]) for i in range(2)]
+    chunked = ISRClassifier(ISRMean(1)).fit(ChunkedRows.from_chunks(rows))
+    np.testing.assert_allclose(chunked.predict_proba(factor * X), shares, atol=1e-4)
+
+
+def test_features_that_tell_nothing_change_no_prediction(random):
+    X, y, e = draw_wide(random, 30)
+    wide = np.hstack([X, np.full((len(X), 70), 3.0)])
+    here, there = (ISRClassifier(ISRMean(1)).fit(Z, y, environments=e) for Z in (X, wide))
+    np.testing.assert_allclose(there.predict_proba(wide), here.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_features", [6, 30])
+def test_classes_with_the_same_mean_are_no_error(random, n_features):
+    X, y = np.repeat(random.normal(size=(100, n_features)), 2, axis=0), np.tile([0, 1], 100)
+    head = LogisticHead(C="scale").fit(X, y)
+    np.testing.assert_allclose(head.predict_proba(X), 0.5, atol=1e-6)
+    assert np.isfinite(LogisticHead(C="scale").fit(np.ones_like(X), y).coef_).all()

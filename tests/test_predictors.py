@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, LogisticHead
-from isrlearn._group_weights import balanced_weights
+from isrlearn._group_weights import scheme_weights
 from isrlearn._logistic import SOLVED
 from isrlearn._validation import check_rows
 from isrlearn.baselines import GroupDRO
@@ -99,7 +99,7 @@ def test_reduced_and_projected_give_the_same_predictor(rows):
 def test_balanced_groups_count_the_same(rows, random):
     X, y, e = rows
     own = random.uniform(0.5, 2, size=len(X))
-    weights = balanced_weights(check_rows(X, y, e, own))
+    weights = scheme_weights(check_rows(X, y, e, own), "balanced")
     sums = [weights[(y == c) & (e == v)].sum() for c in np.unique(y) for v in np.unique(e)]
     np.testing.assert_allclose(sums, own.sum() / 9)
 
@@ -107,23 +107,30 @@ def test_balanced_groups_count_the_same(rows, random):
 def test_rows_of_unknown_environment_get_the_mean_weight_of_their_class():
     y = np.array(["a"] * 6 + ["b"] * 4)
     e = ["s", "s", "s", "t", None, None, "s", "t", None, None]
-    weights = balanced_weights(check_rows(np.eye(10), y, e))
-    assert weights.mean() == pytest.approx(1)
-    weights = weights * 1.05  # to a mean of one over the known rows, which is easier to count
-    # Groups: (a, s) 3 rows, (a, t) 1, (b, s) 1, (b, t) 1: six known rows over four groups.
-    np.testing.assert_allclose(weights[:4], [0.5, 0.5, 0.5, 1.5])
-    np.testing.assert_allclose(weights[4:6], np.mean([0.5, 0.5, 0.5, 1.5]))
-    np.testing.assert_allclose(weights[8:], 1.5)
+    weights = scheme_weights(check_rows(np.eye(10), y, e), "balanced")
+    # Ten rows, five for each class: a has (s, t, unknown) of 3, 1, 2 rows, b of 1, 1, 2.
+    np.testing.assert_allclose(weights[:4] * 6 / 5, [4 / 6, 4 / 6, 4 / 6, 2])
+    np.testing.assert_allclose(weights[4:6], 5 / 6)
+    np.testing.assert_allclose(weights[6:], 5 / 4)
+
+
+def test_a_class_with_a_missing_group_is_not_halved():
+    y, e = np.array([0] * 6 + [1] * 4), ["s", "s", "s", "s", "t", "t", "t", "t", "t", "t"]
+    weights = scheme_weights(check_rows(np.eye(10), y, e), "balanced")
+    np.testing.assert_allclose(np.bincount(y, weights), [5, 5])
+    assert weights[:4].sum() == pytest.approx(weights[4:6].sum())
+    groups = scheme_weights(check_rows(np.eye(10), y, e), "group")
+    np.testing.assert_allclose(np.bincount(y, groups), [20 / 3, 10 / 3])
 
 
 def test_a_class_without_known_environment_gets_weight_one():
     y = np.array(["a", "a", "b", "b"])
-    weights = balanced_weights(check_rows(np.eye(4), y, ["s", "t", None, None]))
+    weights = scheme_weights(check_rows(np.eye(4), y, ["s", "t", None, None]), "balanced")
     np.testing.assert_allclose(weights, 1)
 
 
 def test_without_environments_balanced_means_balanced_classes():
-    weights = balanced_weights(check_rows(np.eye(4), [0, 0, 0, 1]))
+    weights = scheme_weights(check_rows(np.eye(4), [0, 0, 0, 1]), "balanced")
     np.testing.assert_allclose(weights, [2 / 3, 2 / 3, 2 / 3, 2])
 
 
@@ -132,7 +139,7 @@ def test_without_environments_it_is_the_plain_head(rows):
     with pytest.warns(SingleEnvironmentWarning, match="nothing is removed"):
         clf = ISRClassifier(group_weight=None).fit(X, y)
     assert clf.n_spurious_ == 0
-    plain = LogisticHead(tol=SOLVED, max_iter=1000).fit(X, y)
+    plain = LogisticHead(C="scale", tol=SOLVED, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(clf.coef_, plain.coef_)
 
 
@@ -163,7 +170,9 @@ def test_weights_reach_a_pipeline_head_with_routing_on(rows):
 
 def test_a_wrong_group_weight_is_named(rows):
     X, y, e = rows
-    with pytest.raises(ValueError, match="group_weight='equal' must be None or 'balanced'"):
+    with pytest.raises(
+        ValueError, match="group_weight='equal' must be 'balanced', "
+    ):
         ISRClassifier(group_weight="equal").fit(X, y, environments=e)
 
 
@@ -217,7 +226,7 @@ def test_nothing_to_remove_needs_nothing_to_compare(rows):
     X, y, e = rows
     clf = ISRClassifier(ISRMean(0), group_weight=None)
     clf.fit(X, y, environments=np.full(len(X), "a"))
-    plain = LogisticHead(tol=SOLVED, max_iter=1000).fit(X, y)
+    plain = LogisticHead(C="scale", tol=SOLVED, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(clf.coef_, plain.coef_)
 
 

@@ -28,7 +28,7 @@ from isrlearn import (
 from isrlearn._chunks import LocalChunks
 from isrlearn._coordinates import HeadCoordinates
 from isrlearn._given import Chunk
-from isrlearn._group_weights import balanced_factors, balanced_weights, group_factors
+from isrlearn._group_weights import cell_factors, group_factors, scheme_weights
 from isrlearn._passes import AddMoments, AddSlopes, GroupFactors
 from isrlearn._pooled import Pooled
 from isrlearn._slopes import slope_of
@@ -410,7 +410,7 @@ def fitted_on_rows(random, head, *, n_classes, isr, group_weight=None):
     columns = (X, y, e) if weights is None else (X, y, e, weights)
     found = ISRClassifier(isr, head, group_weight=group_weight).fit(chunked(random, *columns))
     inside = isr.fit(X, y, environments=e, sample_weight=weights).transform(X)
-    own = () if weights is None else (balanced_weights(check_rows(X, y, e, weights)),)
+    own = () if weights is None else (scheme_weights(check_rows(X, y, e, weights), "balanced"),)
     return X, y, found, clone(head).fit(inside, y, *own), inside
 
 
@@ -493,15 +493,15 @@ def test_ridge_without_a_penalty_is_least_squares(random):
 # --- moments of all environments
 
 
-@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("scheme", ["balanced", "class", None])
 @pytest.mark.parametrize("unknown", [0.0, 0.3])
-def test_pooled_moments_are_those_of_weighted_rows(random, balanced, unknown):
+def test_pooled_moments_are_those_of_weighted_rows(random, scheme, unknown):
     X, y, e = draw_chunkable(random, n_classes=3, unknown=unknown)
     own = random.uniform(0.2, 2, len(X))
     moments = chunked(random, X, y, e, own).total(AddMoments(True))
-    factors = group_factors(moments, balanced=balanced)
+    factors = group_factors(moments, scheme)
     pooled = Pooled.of(moments, factors, scatters=True)
-    weights = balanced_weights(check_rows(X, y, e, own)) if balanced else own
+    weights = scheme_weights(check_rows(X, y, e, own), scheme) if scheme else own
     np.testing.assert_allclose(pooled.total, weights.sum())
     within = np.zeros((X.shape[1],) * 2)
     for c in range(3):
@@ -543,44 +543,77 @@ def test_pooled_moments_without_a_subspace_are_those_of_projected_rows(random, r
 # --- weights that balance groups
 
 
-@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4), E=st.integers(1, 4))
-def test_balanced_groups_count_the_same(seed, k, E):
-    random = np.random.default_rng(seed)
+@st.composite
+def weights_of_cells(draw):
+    """Weights of known cells (k, E), some of them empty, and of unknown rows (k,)."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    k, E = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     known = random.uniform(0.5, 20, (k, E)) * (random.random((k, E)) < 0.7)
     known[random.integers(k), random.integers(E)] = 1.0
     others = random.uniform(0.5, 20, k) * (random.random(k) < 0.5)
-    factors = balanced_factors(known, others)
-    sums = (known * factors[:, :-1])[known > 0]
-    np.testing.assert_allclose(sums, sums[0])
-    every = np.column_stack([known, others])
-    assert np.sum(every * factors) == pytest.approx(every.sum())
-    mean_of_all = np.sum(known * factors[:, :-1]) / known.sum()
-    for c in range(k):
-        there = known[c].sum()
-        mean = np.sum(known[c] * factors[c, :-1]) / there if there else mean_of_all
-        assert factors[c, -1] == pytest.approx(mean)
-    np.testing.assert_allclose(balanced_factors(7 * known, 7 * others), factors)
+    others[known.sum(axis=1) == 0] = 3.0  # no class without rows
+    return known, others
+
+
+@given(cells=weights_of_cells(), scheme=st.sampled_from(["balanced", "class", "group"]))
+def test_weights_keep_their_sum_and_have_no_scale(cells, scheme):
+    known, others = cells
+    factors = cell_factors(known, others, scheme)
+    assert np.sum(np.column_stack(cells) * factors) == pytest.approx(np.sum(known) + others.sum())
+    np.testing.assert_allclose(cell_factors(7 * known, 7 * others, scheme), factors)
+
+
+@given(cells=weights_of_cells())
+def test_classes_count_alike_and_within_a_class_the_environments_it_has(cells):
+    known, others = cells
+    factors = cell_factors(known, others, "balanced")
+    of_class = np.sum(np.column_stack(cells) * factors, axis=1)
+    np.testing.assert_allclose(of_class, of_class[0])
+    for c in np.flatnonzero(known.any(axis=1)):
+        cells_of_class = (known[c] * factors[c, :-1])[known[c] > 0]
+        np.testing.assert_allclose(cells_of_class, cells_of_class[0])
+        assert factors[c, -1] == pytest.approx(cells_of_class.sum() / known[c].sum())
+
+
+@given(cells=weights_of_cells())
+def test_where_no_group_is_missing_groups_count_alike(cells):
+    known, _ = cells
+    complete, none = known + 0.5, np.zeros(len(known))
+    groups = complete * cell_factors(complete, none, "balanced")[:, :-1]
+    np.testing.assert_allclose(groups, complete.sum() / complete.size)
+    np.testing.assert_allclose(
+        cell_factors(complete, none, "group"), cell_factors(complete, none, "balanced")
+    )
+
+
+@given(cells=weights_of_cells())
+def test_class_weights_read_no_environment(cells):
+    known, others = cells
+    merged = cell_factors(np.zeros((len(known), 0)), known.sum(axis=1) + others, "class")
+    found = cell_factors(known, others, "class")
+    np.testing.assert_allclose(found, np.repeat(merged, known.shape[1] + 1, axis=1))
 
 
 def test_without_environments_the_classes_are_balanced(random):
     sizes = random.uniform(0.5, 20, 4)
-    factors = balanced_factors(np.zeros((4, 0)), sizes)
+    factors = cell_factors(np.zeros((4, 0)), sizes, "balanced")
     np.testing.assert_allclose(sizes * factors[:, 0], sizes.sum() / 4)
     X, y, _ = draw_chunkable(random, n_classes=3)
-    found = group_factors(chunked(random, X, y).total(AddMoments(False)), balanced=True)
+    found = group_factors(chunked(random, X, y).total(AddMoments(False)), "balanced")
     weights = found.labels_of(check_rows(X, y))[:][1]
     np.testing.assert_allclose(np.bincount(y, weights), len(X) / 3)
 
 
+@pytest.mark.parametrize("scheme", ["balanced", "class"])
 @pytest.mark.parametrize("unknown", [0.0, 0.3])
-def test_weights_of_chunks_are_those_of_all_rows(random, unknown):
+def test_weights_of_chunks_are_those_of_all_rows(random, unknown, scheme):
     X, y, e = draw_chunkable(random, n_classes=3, unknown=unknown, names=True)
     e = e.astype(object)
     e[y == "x"] = None  # a class of which no environment is known
     own = random.uniform(0.2, 2, len(X))
-    expected = balanced_weights(check_rows(X, y, e, own))
+    expected = scheme_weights(check_rows(X, y, e, own), scheme)
     moments = chunked(random, X, y, e, own).total(AddMoments(False))
-    factors = group_factors(moments, balanced=True)
+    factors = group_factors(moments, scheme)
     assert factors.classes.tolist() == sorted(set(y))
     found = factors.labels_of(check_rows(X, y, e, own))[:][1]
     np.testing.assert_allclose(found, expected)
@@ -588,7 +621,7 @@ def test_weights_of_chunks_are_those_of_all_rows(random, unknown):
     part = check_rows(X[some], y[some], e[some], own[some])
     np.testing.assert_allclose(factors.labels_of(part)[:][1], expected[some])
     assert set(factors.labels_of(part)[:][0]) == {sorted(set(y)).index("gull")}
-    every = group_factors(moments, balanced=False)
+    every = group_factors(moments, None)
     np.testing.assert_array_equal(every.labels_of(check_rows(X, y, e, own))[:][1], own)
     assert every.labels_of(check_rows(X, y, e))[:][1] is None
 

@@ -1,11 +1,17 @@
 """Coordinates in which a head is fitted, without a copy of the rows in these coordinates."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from isrlearn._typing import Float64Array
+from isrlearn._typing import Float64Array, FloatArray
 from isrlearn.subspace import Subspace
+
+
+def times(rows: Any, forward: Any) -> Any:
+    """Return rows in other coordinates, by a map (d, q) or by its diagonal (d,)."""
+    return np.asarray(rows * forward if forward.ndim == 1 else rows @ forward)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +27,8 @@ class HeadCoordinates:
         What is removed first.
     centre : ndarray of shape (d,)
         The point c.
-    forward : ndarray of shape (d, q), default=None
-        The map M; None leaves the coordinates as they are.
+    forward : ndarray of shape (d, q) or (d,), default=None
+        The map M, or its diagonal; None leaves the coordinates as they are.
     """
 
     subspace: Subspace
@@ -32,7 +38,7 @@ class HeadCoordinates:
     @property
     def n_coordinates(self) -> int:
         """Number of coordinates of z."""
-        return len(self.centre) if self.forward is None else int(self.forward.shape[1])
+        return len(self.centre) if self.forward is None else int(self.forward.shape[-1])
 
     def unmapped(
         self, weight: Float64Array, bias: Float64Array
@@ -46,8 +52,15 @@ class HeadCoordinates:
         bias : ndarray of shape (m,)
             Its bias.
         """
-        wide = weight if self.forward is None else weight @ self.forward.T
+        wide = weight if self.forward is None else times(weight, self.forward.T)
         return wide, bias - wide @ self.centre
+
+    def mapped(self, rows: FloatArray) -> FloatArray:
+        """Return rows without their spurious part in these coordinates, in their precision."""
+        inside: FloatArray = rows - self.centre.astype(rows.dtype)
+        if self.forward is None:
+            return inside
+        return np.asarray(times(inside, self.forward.astype(rows.dtype)))
 
     def on_rows(
         self, weight: Float64Array, bias: Float64Array
@@ -70,4 +83,4 @@ class HeadCoordinates:
         along = (1 - self.subspace.scale) * self.subspace.functionals.T
         amounts = by_weight @ along - np.outer(by_bias, self.subspace.centre @ along)
         inside = by_weight - amounts @ self.subspace.directions - np.outer(by_bias, self.centre)
-        return np.asarray(inside if self.forward is None else inside @ self.forward)
+        return np.asarray(inside if self.forward is None else times(inside, self.forward))

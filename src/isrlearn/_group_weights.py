@@ -1,4 +1,4 @@
-"""Weights of rows in heads: every (class, environment) group counts the same, none overflows."""
+"""Weights of rows in heads: what counts alike; none overflows."""
 
 import numpy as np
 
@@ -42,12 +42,20 @@ def bearable_weights(weights: Float64Array | None) -> Float64Array | None:
     return weights if factor == 1 else weights * factor
 
 
-def balanced_factors(known: Float64Array, others: Float64Array) -> Float64Array:
-    """Return the factors by which the weights of rows are multiplied, (k, E + 1).
+def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Float64Array:
+    r"""Return the factors by which the weights of rows are multiplied, (k, E + 1).
 
-    Every group of known environment counts the same. Rows of unknown environment, the last column,
-    get the mean factor of their class, or of all known rows where the whole class is unknown.
-    Without any known environment, the classes are the groups. The sum of the weights stays.
+    The last column is for rows of unknown environment. With :math:`n_{ce}` the weight of class c in
+    environment e, :math:`n_c` that of the class with its unknown rows, :math:`\kappa_c` the known
+    share of it and :math:`E_c` the number of environments in which it has rows:
+
+    * "balanced": :math:`\kappa_c / (E_c n_{ce})`, unknown :math:`1 / n_c`. Classes count alike,
+      and within a class the environments that it has.
+    * "class": :math:`1 / n_c`. Classes count alike; no environment is read.
+    * "group": :math:`1 / n_{ce}`, unknown the mean of the class. Groups count alike, so that a
+      class whose second group is missing counts half. The published group reweighting.
+
+    The sum of the weights stays.
 
     Parameters
     ----------
@@ -55,35 +63,49 @@ def balanced_factors(known: Float64Array, others: Float64Array) -> Float64Array:
         Weight of each class in each environment.
     others : ndarray of shape (k,)
         Weight of each class in rows of unknown environment.
+    scheme : {"balanced", "class", "group"}
+        What counts alike.
 
     Examples
     --------
     >>> import numpy as np
-    >>> balanced_factors(np.array([[3.0, 1.0]]), np.zeros(1))
-    array([[0.66666667, 2.        , 1.        ]])
+    >>> complete, missing = np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [4.0, 0.0]])
+    >>> cell_factors(complete, np.zeros(2), "balanced").round(2)
+    array([[0.67, 2.  , 1.  ],
+           [2.  , 0.67, 1.  ]])
+    >>> cell_factors(missing, np.zeros(2), "balanced").round(2)
+    array([[0.67, 2.  , 1.  ],
+           [1.  , 0.  , 1.  ]])
     """
-    if known.sum() == 0:
-        known, others = others[:, None], np.zeros(len(others))
+    of_class, n_groups = known.sum(axis=1), np.sum(known > 0, axis=1)
+    totals = of_class + others
+    each = np.ones_like(totals)  # what a group counts
+    unknown = 1 / totals
+    if scheme == "balanced":
+        each = of_class / totals / np.maximum(n_groups, 1)
+    elif scheme == "group":
+        overall = n_groups.sum() / of_class.sum() if of_class.any() else np.nan
+        found = np.divide(n_groups, of_class, out=np.full_like(totals, overall), where=of_class > 0)
+        unknown = found if of_class.any() else unknown
     factors = np.zeros((len(known), known.shape[1] + 1))
-    np.divide(1.0, known, out=factors[:, :-1], where=known > 0)
-    totals, weights = np.sum(known > 0, axis=1).astype(float), known.sum(axis=1)
-    overall = np.full_like(totals, totals.sum() / weights.sum())
-    factors[:, -1] = np.divide(totals, weights, out=overall, where=weights > 0)
+    if scheme == "class":
+        factors[:, :-1] = unknown[:, None]
+    else:
+        np.divide(each[:, None], known, out=factors[:, :-1], where=known > 0)
+    factors[:, -1] = unknown
     every = np.column_stack([known, others])
     return np.asarray(factors * (every.sum() / np.sum(every * factors)))
 
 
-def balanced_weights(rows: Rows) -> Float64Array:
-    """Return weights that make every group of rows count the same; their own are multiplied in.
+def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
+    """Return weights by a scheme of `cell_factors`, (n,); the rows' own are multiplied in.
 
     Parameters
     ----------
     rows : Rows
         Checked rows.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    scheme : {"balanced", "class", "group"}
+        What counts alike.
     """
     own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
     n_classes, n_environments = len(rows.classes), len(rows.environments)
@@ -92,26 +114,24 @@ def balanced_weights(rows: Rows) -> Float64Array:
     group = rows.class_codes * (n_environments + 1) + columns
     sums = np.bincount(group, own, n_classes * (n_environments + 1)).astype(np.float64)
     table = sums.reshape(n_classes, n_environments + 1)
-    factors = balanced_factors(table[:, :-1], table[:, -1])
-    if n_environments == 0:
-        return np.asarray(own * factors[rows.class_codes, 0])
+    factors = cell_factors(table[:, :-1], table[:, -1], scheme)
     return np.asarray(own * factors[rows.class_codes, columns])
 
 
-def group_factors(moments: AllMoments, *, balanced: bool) -> GroupFactors:
+def group_factors(moments: AllMoments, scheme: str | None) -> GroupFactors:
     """Return the factors for all rows that some moments are of.
 
     Parameters
     ----------
     moments : AllMoments
         Of all rows.
-    balanced : bool
-        Whether groups count the same; else all rows do.
+    scheme : {"balanced", "class", None}
+        As in `cell_factors`; None: rows count alike.
     """
     known, others = moments.known, moments.others
     classes = np.union1d(known.classes, others.classes) if len(others.classes) else known.classes
     scale = bearable(float(known.weights.sum() + others.weights.sum()), moments.n_rows)
-    if not balanced:
+    if scheme is None:
         every = np.full((len(classes), len(known.environments) + 1), scale)
         return GroupFactors(classes, known.environments, None if scale == 1 else every)
     table = np.zeros((len(classes), len(known.environments)))
@@ -119,7 +139,5 @@ def group_factors(moments: AllMoments, *, balanced: bool) -> GroupFactors:
     table[places[known.class_index], known.environment_index] = known.weights
     unknown = np.zeros(len(classes))
     unknown[np.searchsorted(classes, others.classes)[others.class_index]] = others.weights
-    factors = scale * balanced_factors(table, unknown)
-    if len(known.environments) == 0:  # classes are the groups, and all rows in the last column
-        factors = factors[:, :1]
+    factors = scale * cell_factors(table, unknown, scheme)
     return GroupFactors(classes, known.environments, factors)

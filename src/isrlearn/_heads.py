@@ -11,8 +11,15 @@ from sklearn.utils.validation import validate_data
 from isrlearn._arrays import refuse_sparse
 from isrlearn._blocks import largest_values
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
-from isrlearn._logistic import fit_in_coordinates, weighted_covariance
-from isrlearn._typing import FLOATS, FloatArray
+from isrlearn._logistic import (
+    RIDGE,
+    SCALE,
+    class_means,
+    fit_in_coordinates,
+    separation,
+    weighted_covariance,
+)
+from isrlearn._typing import FLOATS, Float64Array, FloatArray
 from isrlearn._weights import check_weights
 
 
@@ -25,13 +32,22 @@ class LogisticHead(LogisticRegression):
     and scaling or mixing the features changes nothing in the predictions. The weights are given in
     the coordinates of X.
 
-    With more than 20 features, or fewer than 10 rows for each, it is plain logistic regression:
+    With more than 20 features, or fewer than 10 rows for each, the features stay as they are:
     whitening would raise the noise of weak directions to the level of the strong ones, and the
     penalty could not tell them apart. So it is with ``warm_start=True``. Otherwise, with two
     classes, the default solver begins at the optimum, which Newton's method finds to a gradient
     of 1e-8.
 
-    Parameters and attributes are those of :class:`sklearn.linear_model.LogisticRegression`.
+    Parameters and attributes are those of :class:`sklearn.linear_model.LogisticRegression`, but
+    for one value of ``C``. With ``C="scale"``, the head of `ISRClassifier`, the objective is
+
+    .. math:: \frac1W \sum_i \omega_i \ell_i + \frac{0.1}{2}\, B\, \|w\|^2,
+        \qquad B = \sum_c \pi_c \|\mu_c - \bar\mu\|^2,
+
+    with weights :math:`\omega` that sum to W, the share :math:`\pi_c` and mean :math:`\mu_c` of
+    class c. So the penalty is measured by how far apart the classes are. Multiplying all of X or
+    all weights by a number, repeating the rows, or adding features that tell nothing changes no
+    prediction. ``docs/method.md`` has the study behind 0.1.
 
     Examples
     --------
@@ -68,27 +84,42 @@ class LogisticHead(LogisticRegression):
         check_classification_targets(y)
         known = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
         few_rows = len(X) < ROWS_PER_COORDINATE * X.shape[1]
-        if X.shape[1] > FEW_COORDINATES or few_rows or self.warm_start:
+        as_they_are = X.shape[1] > FEW_COORDINATES or few_rows or self.warm_start
+        if as_they_are and self.C != SCALE:
             super().fit(X, y, sample_weight)
         else:
-            self._fit_white(X, y, sample_weight)
+            self._fit_mapped(X, y, check_weights(sample_weight, len(X)), whiten=not as_they_are)
         self.__dict__.update(known)  # the inner fit may know other features
         return self
 
-    def _fit_white(self, X: FloatArray, y: Any, sample_weight: Any) -> None:
-        weights = check_weights(sample_weight, len(X))
+    def _fit_mapped(
+        self, X: FloatArray, y: Any, weights: Float64Array | None, *, whiten: bool
+    ) -> None:
         mean = np.average(X, axis=0, weights=weights).astype(np.float64)
         rounding = np.finfo(X.dtype).eps * largest_values(X)
+        forward = self._whitening(X, mean, rounding, weights) if whiten else np.ones(X.shape[1])
+        names = LogisticRegression().get_params()  # a subclass may have others
+        solver = LogisticRegression(**{name: getattr(self, name) for name in names})
+        if self.C == SCALE:
+            forward = forward / separation(*class_means(X, y, weights), forward, rounding)
+            total = len(X) if weights is None else float(weights.sum())
+            solver.set_params(C=1 / (RIDGE * total))
+        centre = mean if self.fit_intercept else np.zeros_like(mean)
+        fit_in_coordinates(solver, X, y, centre, forward, weights)
+        self.__dict__.update({k: v for k, v in vars(solver).items() if k.endswith("_")})
+        self.coef_, self.intercept_ = (a.astype(X.dtype) for a in (self.coef_, self.intercept_))
+
+    @staticmethod
+    def _whitening(
+        X: FloatArray, mean: Float64Array, rounding: Float64Array, weights: Float64Array | None
+    ) -> Float64Array:
         covariance = weighted_covariance(X, mean, weights)
         if not np.isfinite(covariance).all():
             raise ValueError(
                 f"X is so large (up to {largest_values(X).max():.3g}) that squares of it overflow: "
                 "scale the features first, for example with StandardScaler."
             )
-        frame = frame_of(covariance, rounding, float(len(X)), 1)
-        centre = mean if self.fit_intercept else np.zeros_like(mean)
-        fit_in_coordinates(self, X, y, centre, frame.forward, weights)
-        self.coef_, self.intercept_ = (a.astype(X.dtype) for a in (self.coef_, self.intercept_))
+        return frame_of(covariance, rounding, float(len(X)), 1).forward
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

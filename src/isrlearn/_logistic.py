@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
+from isrlearn._coordinates import times
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._typing import BoolArray, Float64Array, FloatArray, LabelArray
 
@@ -16,6 +17,12 @@ SOLVED: Final = 1e-6
 training environments differ the loss is flat."""
 SOLVED_BY_NEWTON: Final = 1e-8
 """The same for Newton's method, which gets there from 1e-6 in a step or less."""
+SCALE: Final = "scale"
+"""The value of C for a penalty that is measured by how far apart the classes are."""
+RIDGE: Final = 0.1
+"""That penalty, for classes whose means have variance one. Chosen on training rows alone: the worst
+seen group, cross-fitted, peaks between 0.03 and 0.1 (``benchmarks/unseen.py ridge``)."""
+ROUNDED: Final = 8.0  # multiples of the rounding error that are no difference
 MOST_STEPS: Final = 50
 MOST_HALVINGS: Final = 20
 PART: Final = 8
@@ -47,7 +54,8 @@ def fit_in_coordinates(
     Parameters
     ----------
     model : LogisticRegression
-        What to fit. Where its solver is the default, Newton's method may find the optimum first.
+        What to fit; no subclass of it. Where its solver is the default, Newton's method may find
+        the optimum first, and `warm_start` is set.
     X : ndarray of shape (n, d)
         Rows.
     y : ndarray of shape (n,)
@@ -64,12 +72,59 @@ def fit_in_coordinates(
         forward = np.zeros((X.shape[1], 1))
     small = forward.shape[-1] <= FEW_COORDINATES and model.solver == "lbfgs"
     dtype = np.dtype(np.float64) if small else X.dtype
-    mapped = _times(np.subtract(X, centre, dtype=dtype), forward.astype(dtype))
+    mapped = times(np.subtract(X, centre, dtype=dtype), forward.astype(dtype))
     optimum = _optimum(model, mapped, y, sample_weight) if small else None
     _fit(model, mapped, y, sample_weight, optimum)
-    model.coef_ = _times(model.coef_, forward.T)
+    model.coef_ = times(model.coef_, forward.T)
     if model.fit_intercept:
         model.intercept_ = model.intercept_ - model.coef_ @ centre
+
+
+def class_means(
+    X: FloatArray, y: LabelArray, weights: Float64Array | None
+) -> tuple[Float64Array, Float64Array]:
+    """Return the weight of each class, (k,), and its mean, (k, d)."""
+    codes = np.unique(y, return_inverse=True)[1]
+    own = np.ones(len(X)) if weights is None else weights
+    totals = np.bincount(codes, own).astype(np.float64)
+    means = [np.average(X[codes == c], axis=0, weights=own[codes == c]) for c in range(len(totals))]
+    return totals, np.array(means, dtype=np.float64)
+
+
+def separation(
+    totals: Float64Array, means: Float64Array, forward: Float64Array, rounding: Float64Array
+) -> float:
+    r"""Return how far apart classes are: :math:`\sqrt{\sum_c \pi_c \|\mu_c - \bar\mu\|^2}`.
+
+    Where that is nothing but rounding, the penalty must not vanish with it: then it is the largest
+    rounding error, and 1 where there is none.
+
+    Parameters
+    ----------
+    totals : ndarray of shape (k,)
+        Weight of each class.
+    means : ndarray of shape (k, d)
+        Mean of each class.
+    forward : ndarray of shape (d, q) or (d,)
+        The map to the coordinates in which it is measured, or its diagonal.
+    rounding : ndarray of shape (d,)
+        Rounding error of each feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> means = np.array([[0.0, 0.0], [6.0, 8.0]])
+    >>> float(separation(np.array([50.0, 50.0]), means, np.ones(2), np.zeros(2)))
+    5.0
+    """
+    shares = totals / totals.sum()
+    away = times(means - shares @ means, forward)
+    unit = np.abs(away).max(initial=0.0) or 1.0  # no square overflows or vanishes
+    found = unit * float(np.sqrt(shares @ np.sum((away / unit) ** 2, axis=1)))
+    return (
+        max(found, ROUNDED * float(np.abs(times(rounding, np.abs(forward))).max(initial=0.0)))
+        or 1.0
+    )
 
 
 def weighted_covariance(
@@ -95,10 +150,6 @@ def weighted_covariance(
         return np.asarray(weighted.T @ centred / total)
 
 
-def _times(rows: FloatArray, forward: FloatArray) -> FloatArray:
-    return np.asarray(rows * forward if forward.ndim == 1 else rows @ forward)
-
-
 def _fit(
     model: LogisticRegression,
     X: FloatArray,
@@ -107,13 +158,10 @@ def _fit(
     optimum: Optimum | None,
 ) -> None:
     """Fit a model, from its optimum if that is known: then nothing is left to do but to set it."""
-    known = {name: getattr(model, name) for name in LogisticRegression().get_params()}
-    solver = LogisticRegression(**known)
     if optimum is not None:
-        solver.set_params(warm_start=True)
-        solver.coef_, solver.intercept_ = optimum.weights[None, : X.shape[1]], optimum.weights[-1:]
-    solver.fit(X, y, sample_weight)
-    model.__dict__.update({k: v for k, v in vars(solver).items() if k.endswith("_")})
+        model.set_params(warm_start=True)
+        model.coef_, model.intercept_ = optimum.weights[None, : X.shape[1]], optimum.weights[-1:]
+    model.fit(X, y, sample_weight)
     if optimum is not None:
         model.n_iter_ = np.maximum(model.n_iter_, optimum.n_steps)
 

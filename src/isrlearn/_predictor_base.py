@@ -250,6 +250,6 @@ def _weight_argument(head: Any) -> str:
     if has_fit_parameter(head, "sample_weight"):
         return "sample_weight"
     raise ValueError(
-        f"{type(head).__name__}.fit takes no sample_weight, which group_weight='balanced' and "
+        f"{type(head).__name__}.fit takes no sample_weight, which group_weight and "
         "sample_weight need: choose another head, or group_weight=None and no sample_weight."
     )

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isrlearn._base import ISRTransformer, set_features
 from isrlearn._chunks import ChunkedRows, InMemory, as_chunks
-from isrlearn._group_weights import balanced_weights, group_factors
+from isrlearn._group_weights import group_factors, scheme_weights
 from isrlearn._heads import LogisticHead
 from isrlearn._logistic import SOLVED
 from isrlearn._passes import AddMoments, AllMoments
@@ -29,6 +29,7 @@ from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import Rows, check_rows, check_scored, refuse_continuous
 
+GROUP_WEIGHTS: Final = ("balanced", "class", None)
 LARGE: Final = 2**28  # bytes of rows that a head is to be fitted without a copy of
 
 
@@ -52,15 +53,18 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         ``ISRMean(1)``: among many features the tests of `ISR` find nearly all directions different
         and remove the signal with them.
     head : classifier, default=None
-        Fitted on the rows without their spurious part; None is `LogisticHead`,
-        logistic regression whose penalty does not depend on units. One whose ``fit`` takes
-        ``environments``, such as `isrlearn.baselines.GroupDRO`, gets them and weighs groups in its
-        own way, whatever `group_weight` says.
-    group_weight : {"balanced", None}, default="balanced"
-        "balanced" weighs rows in the head by the inverse size of their (class, environment) group,
-        so that all groups count the same; without environments the groups are the classes. A row
-        of unknown environment gets the mean weight of its class. The mean weight is one. None: all
-        rows count the same, which is better for the average over rows like the training rows.
+        Fitted on the rows without their spurious part, and used as it is. None is
+        ``LogisticHead(C="scale")``: logistic regression whose penalty is set by how far apart the
+        classes are in these rows, so that neither units nor the number of rows or features matter.
+        A head whose ``fit`` takes ``environments``, such as `isrlearn.baselines.GroupDRO`, gets
+        them and weighs groups in its own way, whatever `group_weight` says.
+    group_weight : {"balanced", "class", None}, default="balanced"
+        How rows count in the head; the mean weight is one. "balanced": classes count alike, and
+        within a class the environments that it has, so that a class with a missing group is not
+        halved. A row of unknown environment gets the mean weight of its class. Where no group is
+        missing, these are inverse group sizes. "class": classes count alike, and no environment is
+        read. None: rows count alike, which is better for the average over rows like the training
+        rows.
 
     Attributes
     ----------
@@ -99,7 +103,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
 
     @staticmethod
     def _default_head() -> LogisticHead:
-        return LogisticHead(max_iter=1000, tol=SOLVED)
+        return LogisticHead(C="scale", max_iter=1000, tol=SOLVED)
 
     def _default_isr(self, n_features: int) -> ISRTransformer:
         return default_isr(n_features)
@@ -185,7 +189,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
 
     def _fit_head_from_sums(self, rows: ChunkedRows, moments: AllMoments) -> None:
         head = clone(self._head_or_default())
-        factors = group_factors(moments, balanced=self._balanced)
+        factors = group_factors(moments, self._scheme)
         pooled = Pooled.of(moments, factors, scatters=needs_scatters(head, rows.n_features))
         removed = Removed(rows, self.isr_.subspace_, factors, pooled)
         self.head_ = fit_from_sums(head, removed)
@@ -268,11 +272,14 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             )
 
     @property
-    def _balanced(self) -> bool:
-        """Whether the groups count the same in the head."""
-        if not is_one_of(self.group_weight, (None, "balanced")):
-            raise ValueError(f"group_weight={brief(self.group_weight)} must be None or 'balanced'.")
-        return self.group_weight is not None and not takes_environments(self._head_or_default())
+    def _scheme(self) -> str | None:
+        """What counts alike in the head; a head that takes environments weighs groups itself."""
+        if not is_one_of(self.group_weight, GROUP_WEIGHTS):
+            raise ValueError(
+                f"group_weight={brief(self.group_weight)} must be 'balanced', 'class' or None."
+            )
+        return None if takes_environments(self._head_or_default()) else self.group_weight
 
     def _head_weights(self, rows: Rows) -> Float64Array | None:
-        return balanced_weights(rows) if self._balanced else rows.sample_weight
+        scheme = self._scheme
+        return rows.sample_weight if scheme is None else scheme_weights(rows, scheme)

@@ -13,7 +13,7 @@ from isrlearn._closed_forms import CLOSED_FORMS
 from isrlearn._coordinates import HeadCoordinates
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
 from isrlearn._heads import LogisticHead
-from isrlearn._logistic import SOLVED
+from isrlearn._logistic import RIDGE, SCALE, SOLVED, separation
 from isrlearn._passes import AddSlopes, GroupFactors, Sample, TakeSample
 from isrlearn._pooled import Pooled
 from isrlearn._slopes import Slope, slope_of
@@ -130,7 +130,8 @@ def fit_from_sums(head: Any, removed: Removed) -> Any:
         inside = removed.pooled.without(removed.subspace)
         CLOSED_FORMS[type(head).__name__].fit(head, inside, classes)
         return head
-    head._validate_params()
+    if head.C != SCALE:
+        head._validate_params()
     head.n_features_in_, head.classes_ = removed.rows.n_features, classes
     problem = _problem(head, removed)
     near = _near(problem, removed)
@@ -146,8 +147,11 @@ def fit_from_sums(head: Any, removed: Removed) -> Any:
 def _problem(head: Any, removed: Removed) -> Problem:
     n_classes = len(removed.factors.classes)
     total = removed.pooled.total
-    with np.errstate(divide="ignore"):
-        strength = float(np.divide(1.0, head.C * total))
+    if head.C == SCALE:
+        strength = RIDGE
+    else:
+        with np.errstate(divide="ignore"):
+            strength = float(np.divide(1.0, head.C * total))
     return Problem(
         _coordinates(head, removed),
         1 if n_classes == 2 else n_classes,
@@ -161,12 +165,17 @@ def _coordinates(head: Any, removed: Removed) -> HeadCoordinates:
     """Return the coordinates in which the penalty falls: those of `LogisticHead`, or those of X."""
     n_rows, d = removed.pooled.n_rows, removed.rows.n_features
     few = d <= FEW_COORDINATES and n_rows >= ROWS_PER_COORDINATE * d
-    if not (isinstance(head, LogisticHead) and few):
+    whiten = few and isinstance(head, LogisticHead)
+    if not whiten and head.C != SCALE:
         return HeadCoordinates(removed.subspace, np.zeros(d))
     inside = removed.pooled.without(removed.subspace)
-    frame = frame_of(inside.covariance(), inside.rounding, float(n_rows), 1)
+    forward: Float64Array = np.ones(d)
+    if whiten:
+        forward = frame_of(inside.covariance(), inside.rounding, float(n_rows), 1).forward
+        forward = forward if forward.shape[1] else np.zeros((d, 1))
+    if head.C == SCALE:
+        forward = forward / separation(inside.weights, inside.means, forward, inside.rounding)
     centre = inside.mean() if head.fit_intercept else np.zeros(d)
-    forward = frame.forward if frame.forward.shape[1] else np.zeros((d, 1))
     return HeadCoordinates(removed.subspace, centre, forward)
 
 
@@ -176,8 +185,7 @@ def _near(problem: Problem, removed: Removed) -> dict[str, Float64Array]:
         return {}
     sample = _sample(problem, removed)
     inside = problem.coordinates
-    Z = removed.subspace.project(sample.X) - inside.centre.astype(sample.X.dtype)
-    Z = Z if inside.forward is None else Z @ inside.forward.astype(Z.dtype)
+    Z = inside.mapped(removed.subspace.project(sample.X))
     flat = np.full((len(Z), problem.n_vectors), 1 / max(2, problem.n_vectors))
     curvature = sample_curvature(Z, flat, sample.weights, problem.strength)
     part = Problem(

@@ -259,7 +259,7 @@ def test_hooks_are_gone_after_an_error(seed):
         ({"head": "melt"}, "must be 'refit', 'fold'"),
         ({"isr": LogisticRegression()}, "not an ISR transformer"),
         ({"layer": "1"}, "not an nn.Linear"),
-        ({"group_weight": "heavy"}, "must be None or 'balanced'"),
+        ({"group_weight": "heavy"}, "must be 'balanced', 'class' or None"),
     ],
 )
 def test_mistakes_are_named(change, message, seed):
@@ -432,8 +432,6 @@ def test_environments_are_needed(seed):
         repair(perceptron(seed), without)
     with pytest.raises(ValueError, match="no row of the holdout"):
         repair(perceptron(seed), draw_batches(seed), holdout=without)
-    with pytest.raises(ValueError, match="group_weight has no meaning"):
-        repair(perceptron(seed), draw_batches(seed), head="fold", group_weight="balanced")
 
 
 def test_another_networks_features_are_not_mixed(seed, tmp_path):

@@ -31,7 +31,7 @@ class CORAL(WeightedRival):
     ----------
     C : float, default=1.0
         Inverse strength of the penalty.
-    weight : {None, "class", "group"}, default=None
+    weight : {None, "class", "group", "balanced"}, default=None
         Weights of the rows in the head, as in `LinearProbe`.
 
     Attributes

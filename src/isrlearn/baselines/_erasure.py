@@ -53,7 +53,7 @@ class LEACE(ErasingRival):
     given_class : bool, default=False
         Whether covariances are taken about the means of the classes: then x' and z are
         uncorrelated given the class, on the average over the classes.
-    weight : {None, "class", "group"}, default=None
+    weight : {None, "class", "group", "balanced"}, default=None
         Weights of the rows in the head, as in `LinearProbe`.
 
     Attributes
@@ -113,7 +113,7 @@ class INLP(ErasingRival):
         Inverse strength of the penalty, of the head and of the classifiers of the environment.
     n_iterations : int, default=10
         Most projections.
-    weight : {None, "class", "group"}, default=None
+    weight : {None, "class", "group", "balanced"}, default=None
         Weights of the rows in the head, as in `LinearProbe`.
 
     Attributes

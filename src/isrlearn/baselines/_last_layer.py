@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn._columns import refuse_large_features
-from isrlearn._group_weights import balanced_weights
+from isrlearn._group_weights import scheme_weights
 from isrlearn._labels import UNKNOWN
 from isrlearn._logistic import SOLVED
 from isrlearn._text import brief, is_one_of
@@ -20,7 +20,7 @@ from isrlearn.baselines._linear import LinearRival
 
 MOST_ITERATIONS: Final = 5000
 LEAST_C, MOST_C = 1e-100, 1e100
-WEIGHTS: Final = (None, "class", "group")
+WEIGHTS: Final = (None, "class", "group", "balanced")
 Head = tuple[Float64Array, Float64Array]
 """Weights (m, d) and bias (m,): m = 1 for two classes, else the number of classes."""
 
@@ -127,15 +127,11 @@ def row_weights(rows: Rows, weight: str | None) -> Float64Array | None:
     ----------
     rows : Rows
         Checked rows.
-    weight : {None, "class", "group"}
-        Whether classes, or (class, environment) groups, shall count the same.
+    weight : {None, "class", "group", "balanced"}
+        What counts alike: rows, classes, (class, environment) groups, or classes and within a class
+        the environments that it has.
     """
-    if weight is None:
-        return None
-    if weight == "class":
-        inverse = 1 / np.bincount(rows.class_codes)[rows.class_codes]
-        return np.asarray(inverse / inverse.mean())
-    return balanced_weights(rows)
+    return None if weight is None else scheme_weights(rows, weight)
 
 
 def logistic_head(

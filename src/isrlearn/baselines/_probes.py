@@ -15,15 +15,17 @@ class LinearProbe(WeightedRival):
     r"""Logistic regression on all features, with a choice of weights.
 
     Minimises :math:`\sum_i w_i \ell_i + \|W\|^2/(2C)` with weights of mean one. It sees features
-    and labels of all rows; environments only for ``weight="group"``, where a row of unknown
+    and labels of all rows; environments only for "group" and "balanced", where a row of unknown
     environment gets the mean weight of its class.
 
     Parameters
     ----------
     C : float, default=1.0
         Inverse strength of the penalty.
-    weight : {None, "class", "group"}, default=None
-        "class" makes all classes count the same, "group" all (class, environment) groups.
+    weight : {None, "class", "group", "balanced"}, default=None
+        "class" makes all classes count alike, "group" all (class, environment) groups, and
+        "balanced" all classes and, within a class, the environments that it has: the weights of
+        `ISRClassifier`. The last two differ where a group has no rows.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class LinearProbe(WeightedRival):
     (1, 4)
     """
 
-    uses = "labels, and environments with weight='group'"
+    uses = "labels, and environments with weight='group' or 'balanced'"
     _doubles = False
 
     def __init__(self, C: float = 1.0, *, weight: str | None = None) -> None:
@@ -58,7 +60,7 @@ class LinearProbe(WeightedRival):
         self.weight = weight
 
     def _needs_environments(self) -> bool:
-        return self.weight == "group"
+        return self.weight in ("group", "balanced")
 
     def _solve(self, rows: Rows) -> Head:
         return self._head(rows)

@@ -18,7 +18,7 @@ from isrlearn._predictor_base import fit_head
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
-from isrlearn._text import brief, is_one_of
+from isrlearn._text import brief
 from isrlearn._transformers import default_isr
 from isrlearn._typing import Float64Array, FloatArray, IntArray
 from isrlearn._validation import check_rows
@@ -85,7 +85,7 @@ def repair(
     layer: str | None = None,
     isr: ISRTransformer | None = None,
     head: Any = "refit",
-    group_weight: str | None = None,
+    group_weight: str | None = "balanced",
     inplace: bool = False,
     holdout: Iterable[Any] | None = None,
     progress: Progress = None,
@@ -109,11 +109,12 @@ def repair(
         How to find the subspace: ``ISR(...)``, ``ISRMean(...)`` or ``ISRCov(...)``; None is the
         default of `ISRClassifier`: ``ISRMean(1)`` with more than 20 features.
     head : {"refit", "fold"} or classifier, default="refit"
-        "refit" fits a logistic head on the features without the spurious part; a linear
-        scikit-learn classifier takes its place. "fold" keeps the old head and folds the removal
-        into its weights: for networks whose labels are not at hand in full, or many outputs.
-    group_weight : {None, "balanced"}, default=None
-        With a head that is fitted: "balanced" makes all (class, environment) groups count the same.
+        "refit" fits the default head of `ISRClassifier` on the features without the spurious part;
+        a linear scikit-learn classifier takes its place. "fold" keeps the old head and folds the
+        removal into its weights: for networks whose labels are not at hand in full, or many
+        outputs.
+    group_weight : {"balanced", "class", None}, default="balanced"
+        How rows count in a head that is fitted, as in `ISRClassifier`.
     inplace : bool, default=False
         Change `model` itself instead of a copy.
     holdout : iterable of (inputs, labels, environments), default=None
@@ -340,10 +341,6 @@ def _refuse_unknown(rows: Features, name: str) -> None:
 def _check(head: Any, isr: Any, group_weight: Any) -> None:
     if isinstance(head, str) and head not in ("refit", "fold"):
         raise ValueError(f"head={head!r} must be 'refit', 'fold' or a linear classifier.")
-    if not is_one_of(group_weight, (None, "balanced")):
-        raise ValueError(f"group_weight={group_weight!r} must be None or 'balanced'.")
-    if group_weight is not None and _is(head, "fold"):
-        raise ValueError("head='fold' fits no head, so group_weight has no meaning: leave it out.")
     if isr is not None and not isinstance(isr, ISRTransformer):
         raise TypeError(
             f"isr={isr!r} is not an ISR transformer: give ISR(), ISRMean() or ISRCov()."

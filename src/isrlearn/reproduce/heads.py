@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
-from isrlearn._group_weights import balanced_weights
+from isrlearn._group_weights import scheme_weights
 from isrlearn._numbers import check_number
 from isrlearn._transformers import ISR, ISRCov, ISRMean
 from isrlearn._validation import check_rows
@@ -193,7 +193,7 @@ class Reduced:
             environments = self.rows.known_environments()
         weights = None
         if kind == "balanced":
-            weights = balanced_weights(check_rows(self.Z, self.rows.labels, environments))
+            weights = scheme_weights(check_rows(self.Z, self.rows.labels, environments), "balanced")
         head = LogisticRegression(C=C / self.unit, max_iter=5000)
         head.fit(isr.transform(self.Z), self.rows.labels, sample_weight=weights)
         n_outputs = len(head.classes_)
