@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from isrlearn._cli_data import AS_FOUND, Columns
-from isrlearn._cli_options import Data, Force, Jobs, Rule, Seeds, Several
+from isrlearn._cli_options import Data, Force, Jobs, Names, Rule, Seeds, Several
 from isrlearn._cli_pages import made_here, write_result
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_support import (
@@ -32,7 +32,9 @@ def compare(
     /,
     *,
     columns: Columns = AS_FOUND,
-    test: Literal["split", "random", "leave-one-environment-out"] | None = None,
+    test: Literal["split", "random", "leave-one-environment-out", "leave-one-group-out"]
+    | None = None,
+    groups: Names = None,
     rule: Rule = "worst-group",
     methods: Annotated[list[str] | None, Several] = None,
     seeds: Seeds = 3,
@@ -43,19 +45,28 @@ def compare(
     """Compare ISR with its rivals on your data, to see which one to ship.
 
     Every method is fitted on the same rows and chooses its setting by the same rule; test labels
-    are looked at once, at the end. Prints the table and writes table.csv, result.json and
-    report.html, a page to send to a colleague.
+    are looked at once, at the end. Prints the table and a recommendation, and writes table.csv,
+    result.json and report.html, a page to send to a colleague.
 
     Example: isrlearn compare patients.csv --label disease --environment hospital
+
+    Example: isrlearn compare patients.csv --label disease --environment hospital --test
+    leave-one-environment-out
 
     Parameters
     ----------
     test
-        split: as the file says. random: 60, 20 and 20 % of every group. leave-one-environment-out:
-        every environment is the test once. If left out: the file's split, or random.
+        Which question is asked. split, random: environments like these; as the file says, or 60,
+        20 and 20 % of every group. leave-one-environment-out: a new environment; each is the test
+        once. leave-one-group-out: a group without training rows; each (class, environment) group is
+        taken out of training in turn. If left out: the file's split, or random.
+    groups
+        With leave-one-group-out, a group to leave out, such as "yes, west"; may be given more than
+        once. If left out: every group.
     methods
         Some methods only: erm, class-reweighted, group-reweighted, subsampled, group-dro, dfr,
-        leace, leace-class, inlp, coral, v-rex, irm, isr, or my_module:MyEstimator.
+        leace, leace-class, inlp, coral, v-rex, irm, isr (its default), isr-chosen (on validation
+        rows), or my_module:MyEstimator.
     out
         Folder for the table, the result and the report; it is created.
     """
@@ -65,11 +76,14 @@ def compare(
     begin = time.monotonic()
     with working("Loading ..."):
         from isrlearn.leaderboard import compare as run
+        from isrlearn.leaderboard import rounds_in_words
     with all_or_nothing():
         with working(f"Reading {data} ..."):
             rows = columns.read(data)
         rows.check_for_fit()
-        notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test)]
+        division = rows.labels, rows.environments, rows.split, test, seeds, rule, groups
+        cost = rounds_in_words(*division, methods)
+        notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test), *cost]
         tell(notes)
         with watching() as watch:
             result = run(
@@ -78,6 +92,7 @@ def compare(
                 environments=rows.environments,
                 split=rows.split,
                 test=test,
+                groups=groups,
                 rule=rule,
                 methods=methods,
                 pca=columns.pca,
@@ -91,7 +106,8 @@ def compare(
         with working("Writing the report ..."):
             made = made_here(begin, seed=f"0 to {seeds - 1}", notes=notes)
             _write(result, list(files.values()), f"Methods on {data.name}", made)
-    return Result(result.to_dict(), _text(result), files)
+    words = columns.words(data)
+    return Result(result.to_dict(), [*_text(result), *_next_steps(result, words)], files)
 
 
 def _many_classes(rows: Any) -> list[str]:
@@ -102,7 +118,7 @@ def _many_classes(rows: Any) -> list[str]:
 
 
 def _unused_split(rows: Any, test: str | None) -> list[str]:
-    if rows.split is None or test in (None, "split"):
+    if rows.split is None or test in (None, "split", "leave-one-group-out"):
         return []
     return [f"the split of the file is not used, since the test is {test}."]
 
@@ -132,8 +148,26 @@ def _text(result: Any) -> list[Any]:
     return [
         table,
         "Average: plain over test rows. Training mix: groups weighted by their sizes in training.",
-        "Intervals: 95 %, bootstrap over test rows. ISR minus this: worst groups, same rows.",
+        "Worst group: mean over seeds"
+        + (" and groups left out." if result.test == "leave-one-group-out" else ".")
+        + " ISR minus this: worst groups, same rows.",
+        "Intervals: 95 %, bootstrap over test rows. An estimate may lie near the lower end of its "
+        "interval: the worst of several groups is lower in a sample than in truth.",
         *(f"note: {note}" for note in result.notes),
         *(f"Not fitted: {key}: {reason}" for key, reason in result.failed().items()),
         result.verdict,
     ]
+
+
+def _next_steps(result: Any, words: str) -> list[str]:
+    """Return the commands that ship what is recommended, and that ask the other question."""
+    from isrlearn.leaderboard import HERE, QUESTIONS
+
+    found = result.recommendation
+    options = f"{words} {found.fit_options}".rstrip()
+    ship = f"To ship {found.title}: isrlearn fit {options} --out model.safetensors"
+    if found.question != HERE:
+        return [ship, f"For {HERE}: isrlearn compare {words}"]
+    several = len({group.environment for group in result.groups}) >= 3
+    test = "leave-one-environment-out" if several else "leave-one-group-out"
+    return [ship, f"For {QUESTIONS[test]}: isrlearn compare {words} --test {test}"]

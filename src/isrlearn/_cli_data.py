@@ -1,5 +1,6 @@
 """``isrlearn predict`` and ``diagnose``, and what commands on a file of rows share."""
 
+import shlex
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -54,6 +55,14 @@ class Columns:
     drop: Names = None
     impute: Literal["median"] | None = None
     pca: Count = 100
+
+    def words(self, file: Path) -> str:
+        """Return the words by which a command finds the same rows."""
+        given = [("label", self.label), *(("environment", name) for name in self.environment or ())]
+        given += [("split", self.split), *(("drop", name) for name in self.drop or ())]
+        given += [("impute", self.impute), ("pca", None if self.pca == 100 else str(self.pca))]
+        options = (part for name, value in given if value for part in (f"--{name}", value))
+        return shlex.join([str(file), *options])
 
     def read(self, file: Path) -> Any:
         """Read the file."""

@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from cyclopts import Parameter
 
@@ -11,7 +11,6 @@ from isrlearn._cli_options import (
     BackboneName,
     BatchSize,
     Epochs,
-    Flag,
     Force,
     Names,
     PlanName,
@@ -242,10 +241,10 @@ def repair(
     *,
     source: Source,
     out: Path,
-    method: Literal["isr-mean", "isr-cov", "isr"] = "isr-mean",
+    method: Literal["isr-mean", "isr-cov", "isr"] | None = None,
     n_spurious: Whole = None,
     head: Literal["refit", "fold"] = "refit",
-    balanced: Annotated[bool, Flag] = False,
+    group_weight: Literal["balanced", "class", "none"] = "balanced",
     seed: Seed = 0,
     trust: Names = None,
     force: Force = False,
@@ -266,12 +265,15 @@ def repair(
     method
         How the spurious directions are found: by class means, by covariances, or both. Covariances
         of learned features differ in many directions; look at what is left before you trust them.
+        If left out: as ISRClassifier does, one direction of the class means with more than 20
+        features.
     n_spurious
-        How many directions to remove; found by tests if left out.
+        How many directions to remove. If left out: found by tests where a method is named.
     head
         refit: fit a logistic head on the rest; fold: keep the old head without these directions.
-    balanced
-        Let all (class, environment) groups count the same in a new head.
+    group_weight
+        How rows count in a new head. balanced: classes alike, and within a class the environments
+        that it has; class: classes alike; none: rows alike.
     trust
         A function of your own that the network may be built by, my_module:factory: it is imported
         only if it is named here.
@@ -295,7 +297,7 @@ def repair(
                 parts[0].loader(32),
                 isr=_transformer(method, n_spurious, seed),
                 head=head,
-                group_weight="balanced" if balanced else None,
+                group_weight=None if group_weight == "none" else group_weight,
                 inplace=True,
                 holdout=parts[1].loader(32),
                 progress=_counter(watch, sum(len(part) for part in parts)),
@@ -334,10 +336,12 @@ def _write_repaired(files: list[Path], card: Any, done: Any, repaired: Path, pag
         html.write_text(page.html, encoding="utf-8")
 
 
-def _transformer(method: str, n_spurious: int | None, seed: int) -> Any:
+def _transformer(method: str | None, n_spurious: int | None, seed: int) -> Any:
     from isrlearn._transformers import ISR, ISRCov, ISRMean
 
-    kind = {"isr": ISR, "isr-mean": ISRMean, "isr-cov": ISRCov}[method]
+    if method is None and n_spurious is None:
+        return None
+    kind = {"isr": ISR, "isr-mean": ISRMean, "isr-cov": ISRCov}[method or "isr-mean"]
     return kind(n_spurious="auto" if n_spurious is None else n_spurious, random_state=seed)
 
 

@@ -13,6 +13,7 @@ from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
 from isrlearn._html import figure, table
+from isrlearn._logistic import SCALE
 from isrlearn._numbers import check_number, seeded
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
@@ -28,7 +29,7 @@ from isrlearn._rules import (
     stratified_part,
 )
 from isrlearn._text import brief
-from isrlearn._transformers import ISR, ISRMean
+from isrlearn._transformers import ISR, ISRMean, default_isr
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
 from isrlearn._validation import check_rows
 from isrlearn.baselines import GroupDRO
@@ -128,14 +129,32 @@ def in_words(setting: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
+def default_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
+    """Return the one setting of ``ISRClassifier()``, its tests with a seed.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Class labels; not looked at.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    list of dict of str to list
+    """
+    removal = default_isr(n_features).set_params(random_state=0)
+    return [{"isr": [removal], "group_weight": ["balanced"], "head__C": [SCALE]}]
+
+
 def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
     """Return the settings of `ISRClassifier` that `select` and `compare` try.
 
-    Removal: one or two leading directions of the class means; with two or three classes also the
-    leading direction of each class alone; the leading direction of the whitened joint estimate; up
-    to 20 features, what the tests of `ISR` and `ISRMean` find; nothing. Heads: logistic with
+    Removal: up to 20 features, what the tests of `ISR` and `ISRMean` find; one or two leading
+    directions of the class means; with two or three classes also the leading direction of each
+    class alone; the leading direction of the whitened joint estimate; nothing. Heads: logistic with
     balanced groups, and plain; with two or three classes also `GroupDRO`. The order is the order
-    of preference where settings do equally well.
+    of preference where settings do equally well: the first setting is ``ISRClassifier()``.
 
     Parameters
     ----------
@@ -149,15 +168,17 @@ def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
     list of dict of str to list
     """
     classes = np.unique(np.asarray(labels)).tolist()
-    removals: list[Any] = [ISRMean(1), ISRMean(2), ISR(1)]
+    (default,) = default_grid(labels, n_features)
+    removals: list[Any] = [*default["isr"], ISRMean(2), ISR(1)]
     few_classes = len(classes) <= FEW_CLASSES
     if few_classes:
         removals += [ISRMean(1, condition_on=[c]) for c in classes]
     if n_features <= FEW_COORDINATES:
-        removals += [ISR(random_state=0), ISRMean("auto", random_state=0)]
+        removals[1:1] = [ISRMean(1)]
+        removals += [ISRMean("auto", random_state=0)]
     logistic: dict[str, list[Any]] = {
         "group_weight": ["balanced", None],
-        "head__C": strengths(STRENGTHS, labels),
+        "head__C": [SCALE, *strengths(STRENGTHS, labels)],
     }
     grid: list[dict[str, list[Any]]] = [{"isr": removals, **logistic}]
     if few_classes:

@@ -23,7 +23,7 @@ from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare, 
 from isrlearn.leaderboard._result import Comparison
 from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
 from isrlearn.leaderboard._scene import Table, scene_of
-from isrlearn.leaderboard._splits import Round, default_test, rounds
+from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, Round, default_test, rounds
 
 SEEDS: Final = 3
 Watch = Callable[[str, int, int], None]
@@ -36,6 +36,7 @@ def compare(
     environments: Any,
     split: Any = None,
     test: str | None = None,
+    groups: Sequence[Any] | None = None,
     rule: str = WORST_GROUP,
     methods: Sequence[Any] | None = None,
     pca: int = COMPONENTS,
@@ -62,8 +63,12 @@ def compare(
         Environments; None where unknown.
     split : array-like of shape (n,), default=None
         0 train, 1 validation, 2 test.
-    test : {"split", "random", "leave-one-environment-out"}, default=None
-        How rows are divided; None takes the split if there is one, else draws at random.
+    test : {"split", "random", "leave-one-environment-out", "leave-one-group-out"}, default=None
+        How rows are divided; None takes the split if there is one, else draws at random. The third
+        asks for a new environment. The last asks for a (class, environment) group that training has
+        not seen: each is taken out of the training and validation rows in turn.
+    groups : sequence of (class, environment), default=None
+        Groups to leave out one by one, with "leave-one-group-out"; None leaves out every one.
     rule : {"worst-group", "average", "leave-one-environment-out"}, default="worst-group"
         How every method chooses its setting; see `select`.
     methods : sequence, default=None
@@ -99,6 +104,8 @@ def compare(
     ...                 test="leave-one-environment-out", n_draws=100)
     >>> sorted(entry.key for entry in found.entries)
     ['erm', 'isr', 'isr-head']
+    >>> found.recommendation.question
+    'a new environment'
     """
     check_number("n_seeds", n_seeds, 1, 10**6, whole=True)
     check_number("n_draws", n_draws, 10, 10**6, whole=True)
@@ -116,7 +123,7 @@ def compare(
             "two: give a label that varies."
         )
     test = test or default_test(split)
-    parts = rounds(y, environments, split, test, n_seeds, rule)
+    parts = rounds(y, environments, split, test, n_seeds, rule, groups)
     if rule == LEAVE_ONE_OUT:  # before anything is fitted
         for part in parts:
             environment_folds(environments[part.training], len(part.training))
@@ -135,19 +142,52 @@ def compare(
     }
     tested_groups(parts, y, environments)  # refuses what could not be scored, before any fit
     tasks = _tasks(chosen, parts, prepared, rule, X, y, environments)
+    if watch is not None:  # how much work there is, before it starts
+        watch("Comparing", 0, len(tasks))
     outcomes, failures = _collected(tasks, parts, n_jobs, watch)
     if not complete(outcomes, len(parts)):
         raise ValueError(
             f"no method can be fitted in all of {len(parts)} rounds: {failures[0].reason}"
         )
-    entries, groups = entries_of(outcomes, chosen, parts, rule, y, environments, n_draws)
+    scored = entries_of(outcomes, chosen, parts, rule, test, y, environments, n_draws)
     sizes = {name: round(np.mean([len(getattr(part, name)) for part in parts])) for name in _PARTS}
     words = next(iter(prepared.values())).words
-    notes = notes_on(parts, groups, y, environments)
+    notes = notes_on(parts, scored[1], y, environments)
     table, first = Table(X, y, environments, names, with_units), parts[0]
     scene = scene_of(table, first, prepared[first.rows], outcomes)
-    how = entries, groups, test, rule, n_seeds, sizes, words, notes
-    return Comparison(*how, tuple(failures), tuple(outcomes), scene)
+    entries, tested, recommendation = scored
+    how = recommendation, test, rule, n_seeds, sizes, words, notes
+    return Comparison(entries, tested, *how, tuple(failures), tuple(outcomes), scene)
+
+
+def rounds_in_words(
+    labels: LabelArray,
+    environments: Any,
+    split: Any,
+    test: str | None,
+    n_seeds: int,
+    rule: str,
+    groups: Sequence[Any] | None,
+    methods: Sequence[Any] | None,
+) -> list[str]:
+    """Say what a test that leaves something out will cost; nothing where there is one round a seed.
+
+    Parameters
+    ----------
+    labels, environments, split, test, n_seeds, rule, groups, methods
+        As in `compare`.
+    """
+    if test not in (LEAVE_ONE_OUT, LEAVE_GROUP_OUT):
+        return []
+    every = known(environments, len(labels))
+    parts = rounds(labels, every, split, test, n_seeds, rule, groups)
+    distinct, n_methods = len({part.rows for part in parts}), len(chosen_methods(methods))
+    what = "environments" if test == LEAVE_ONE_OUT else "groups"
+    n_left_out = len({part.name for part in parts})
+    return [
+        f"{n_left_out} {what} are left out one by one: {distinct} rounds of {n_methods} methods, "
+        f"{distinct} times the work of --test random --seeds 1."
+    ]
 
 
 _PARTS = ("training", "validation", "test")

@@ -1,5 +1,7 @@
 """From predictions to the lines of the table; here test labels are looked at for the first time."""
 
+from typing import Any, TypeAlias
+
 import numpy as np
 
 from isrlearn._rules import FEWEST_ROWS, LEAVE_ONE_OUT
@@ -12,10 +14,13 @@ from isrlearn.leaderboard._bootstrap import (
     interval,
     worst_group_draws,
 )
-from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD, VALIDATION, Method
+from isrlearn.leaderboard._methods import ISR_KEY, TWINS, VALIDATION, Method
+from isrlearn.leaderboard._recommendation import Recommendation, recommend
 from isrlearn.leaderboard._result import Entry, Group
 from isrlearn.leaderboard._run import Outcome
 from isrlearn.leaderboard._splits import Round, groups_of
+
+Column: TypeAlias = tuple[int, str | None]
 
 
 def entries_of(
@@ -23,10 +28,11 @@ def entries_of(
     methods: list[Method],
     parts: list[Round],
     rule: str,
+    test: str,
     y: LabelArray,
     environments: LabelArray,
     n_draws: int,
-) -> tuple[tuple[Entry, ...], tuple[Group, ...]]:
+) -> tuple[tuple[Entry, ...], tuple[Group, ...], Recommendation]:
     """Score predictions.
 
     Parameters
@@ -37,8 +43,8 @@ def entries_of(
         What was compared.
     parts : list of Round
         How rows were divided.
-    rule : str
-        How settings were chosen.
+    rule, test : str
+        How settings were chosen, and rows divided.
     y, environments : ndarray of shape (n,)
         Labels and environments of all rows.
     n_draws : int
@@ -50,12 +56,14 @@ def entries_of(
         Best worst group first.
     groups : tuple of Group
         Groups of the test rows.
+    recommendation : Recommendation
+        Which method to ship.
     """
     names, codes = tested_groups(parts, y, environments)
     keys = complete(outcomes, len(parts))
-    seeds = sorted({part.seed for part in parts})
-    columns = [(key, seed) for key in keys for seed in seeds]
-    right, tested = _right(outcomes, columns, y)
+    column_of = {(part.name, part.seed): part.column for part in parts}
+    columns = [(key, column) for key in keys for column in dict.fromkeys(column_of.values())]
+    right, tested = _right(outcomes, columns, column_of, y)
     once = np.ones((1, int((codes >= 0).sum())))
     there = codes >= 0
     exact = group_accuracies(right[there], tested[there], codes[there], once)[0]
@@ -66,15 +74,15 @@ def entries_of(
     titles = _titles(methods, rule)
     entries = [_entry(key, titles[key], scored, outcomes, names) for key in keys]
     entries.sort(key=lambda entry: -entry.worst_group.value)
-    return tuple(entries), tuple(names)
+    return tuple(entries), tuple(names), recommend(entries, scored.difference, test)
 
 
 class _Scored:
-    """Scores of all columns, a column being a method and a seed."""
+    """Scores of all columns: a method, a seed and, where one is left out, a group."""
 
     def __init__(
         self,
-        columns: list[tuple[str, int]],
+        columns: list[tuple[str, Column]],
         right: BoolArray,
         tested: BoolArray,
         exact: Float64Array,
@@ -99,14 +107,23 @@ class _Scored:
     def groups(self, key: str) -> Float64Array:
         return np.asarray(np.nanmean(self.exact[:, self.of(key)], axis=1))
 
+    def left_out(self, key: str) -> dict[str, float]:
+        """Return the worst group where a group was left out, mean over seeds, by that group."""
+        found: dict[str, list[float]] = {}
+        for place in self.of(key):
+            group = self.columns[place][1][1]
+            if group is not None:
+                found.setdefault(group, []).append(float(np.nanmin(self.exact[:, place])))
+        return {group: float(np.mean(values)) for group, values in found.items()}
+
     def worst(self, key: str) -> tuple[float, Float64Array]:
-        """Return the worst group, mean over seeds, and its draws."""
+        """Return the worst group, mean over columns, and its draws."""
         own = self.of(key)
         value = float(np.nanmin(self.exact[:, own], axis=0).mean())
         return value, self.draws[:, own].mean(axis=1)
 
     def difference(self, key: str, other: str) -> Interval | None:
-        if key == other or not self.of(key):
+        if key == other or not self.of(key) or not self.of(other):
             return None
         (value, draws), (base, base_draws) = self.worst(key), self.worst(other)
         return difference_interval(value - base, draws - base_draws)
@@ -126,6 +143,7 @@ def _entry(
         worst_group=interval(*scored.worst(key)),
         worst=names[int(np.nanargmin(groups))].name,
         groups=tuple(groups.tolist()),
+        left_out=scored.left_out(key),
         against_isr=scored.difference(ISR_KEY, key),
         n_spurious=tuple(o.n_spurious for o in own if o.n_spurious is not None),
         settings=tuple(in_words(o.setting) for o in own),
@@ -146,8 +164,12 @@ def _titles(methods: list[Method], rule: str) -> dict[str, tuple[str, str]]:
         else:
             uses = f"training {method.labels}; {validation} to choose"
         found[method.key] = (method.title, uses)
-    if ISR_KEY in found:
-        found[SAME_HEAD] = ("ISR's head, nothing removed", found[ISR_KEY][1])
+    for key in TWINS.keys() & found.keys():
+        title, uses = found[key]
+        found[TWINS[key]] = (f"{title}, nothing removed", uses)
+    if ISR_KEY in found:  # chooses nothing
+        labels = "training labels and environments"
+        found |= {key: (found[key][0], labels) for key in (ISR_KEY, TWINS[ISR_KEY])}
     return found
 
 
@@ -178,13 +200,16 @@ def complete(outcomes: list[Outcome], n_rounds: int) -> list[str]:
 
 
 def _right(
-    outcomes: list[Outcome], columns: list[tuple[str, int]], y: LabelArray
+    outcomes: list[Outcome],
+    columns: list[tuple[str, Column]],
+    column_of: dict[tuple[str, int], Column],
+    y: LabelArray,
 ) -> tuple[BoolArray, BoolArray]:
     right = np.zeros((len(y), len(columns)), dtype=bool)
     tested = np.zeros_like(right)
     place = {column: i for i, column in enumerate(columns)}
     for outcome in outcomes:
-        column = place.get((outcome.key, outcome.seed))
+        column = place.get((outcome.key, column_of[outcome.name, outcome.seed]))
         if column is not None:
             right[outcome.test, column] = outcome.predicted == y[outcome.test]
             tested[outcome.test, column] = True
@@ -206,6 +231,22 @@ def _training_shares(
     return counts / counts.sum()
 
 
+def _fewest(
+    parts: list[Round], y: LabelArray, environments: LabelArray
+) -> dict[tuple[Any, Any], int]:
+    """Return the fewest test rows that a group has in a column, of those that have any."""
+    tested: dict[Column, IntArray] = {}
+    for part in parts:
+        others = tested.get(part.column, np.empty(0, dtype=np.intp))
+        tested[part.column] = np.concatenate([others, part.test])
+    sizes: dict[tuple[Any, Any], int] = {}
+    for rows in tested.values():
+        found, codes = groups_of(y[rows], environments[rows])
+        for group, size in zip(found, np.bincount(codes[codes >= 0]).tolist(), strict=True):
+            sizes[group] = min(size, sizes.get(group, size))
+    return sizes
+
+
 def notes_on(
     parts: list[Round], groups: tuple[Group, ...], y: LabelArray, environments: LabelArray
 ) -> tuple[str, ...]:
@@ -225,9 +266,15 @@ def notes_on(
     tuple of str
     """
     notes = []
-    small = [group.name for group in groups if group.size < FEWEST_ROWS]
+    fewest = _fewest(parts, y, environments)
+    small = [
+        f"{g.name} ({n})" for g in groups if (n := fewest[g.label, g.environment]) < FEWEST_ROWS
+    ]
     if small:
-        notes.append(f"fewer than {FEWEST_ROWS} test rows, so little is known: {'; '.join(small)}.")
+        draw = " in a draw" if len({part.seed for part in parts}) > 1 else ""
+        notes.append(
+            f"fewer than {FEWEST_ROWS} test rows{draw}, so little is known: {'; '.join(small)}."
+        )
     lonely = {c.item() for p in parts for c in np.setdiff1d(y[p.test], y[p.training])}
     if lonely:
         notes.append(f"no training rows, so never predicted, of class {sorted(lonely)}.")

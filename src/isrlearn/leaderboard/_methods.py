@@ -12,11 +12,20 @@ from sklearn.base import clone
 from isrlearn import baselines
 from isrlearn._plugins import load_named
 from isrlearn._predictors import ISRClassifier
-from isrlearn._select import FEW_CLASSES, ROBUST_STRENGTHS, STRENGTHS, isr_grid, strengths
+from isrlearn._select import (
+    FEW_CLASSES,
+    ROBUST_STRENGTHS,
+    STRENGTHS,
+    default_grid,
+    isr_grid,
+    strengths,
+)
 from isrlearn._text import brief
 
 ISR_KEY: Final = "isr"
-SAME_HEAD: Final = "isr-head"
+CHOSEN_KEY: Final = "isr-chosen"
+TWINS: Final = {ISR_KEY: "isr-head", CHOSEN_KEY: "isr-chosen-head"}
+"""The same head on the same rows with nothing removed: what removal itself gains."""
 TRAINING: Final = "training"
 VALIDATION: Final = "validation"
 LABELS: Final = "labels"
@@ -63,8 +72,8 @@ def _tried(*, C: Sequence[float], **grid: Sequence[Any]) -> Callable[[Any, int],
 
 
 _PROBE: Final = _tried(C=(*STRENGTHS, 1.0))
-_WEIGHED: Final = _tried(weight=("group", None), C=STRENGTHS)
-_FEWER: Final = _tried(weight=("group", None), C=(0.01, 0.1))
+_WEIGHED: Final = _tried(weight=("balanced", None), C=STRENGTHS)
+_FEWER: Final = _tried(weight=("balanced", None), C=(0.01, 0.1))
 _PENALISED: Final = _tried(penalty=(1.0, 10.0, 100.0), C=(0.03,))
 
 
@@ -112,7 +121,8 @@ def _invariant() -> list[Method]:
         Method("coral", "CORAL", plain(baselines.CORAL), _WEIGHED),
         Method("v-rex", "V-REx", plain(baselines.LastLayerVREx), _PENALISED),
         Method("irm", "IRMv1", plain(baselines.LastLayerIRM), _PENALISED),
-        Method(ISR_KEY, "ISR", plain(ISRClassifier), isr_grid),
+        Method(ISR_KEY, "ISR", plain(ISRClassifier), default_grid),
+        Method(CHOSEN_KEY, "ISR chosen", plain(ISRClassifier), isr_grid),
     ]
 
 

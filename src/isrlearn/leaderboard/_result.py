@@ -10,7 +10,7 @@ from isrlearn._csv import write_records
 from isrlearn._files import write_whole
 from isrlearn._html import bullets, table, tagged, titled
 from isrlearn.leaderboard._bootstrap import Interval
-from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD
+from isrlearn.leaderboard._recommendation import Recommendation, ends
 from isrlearn.leaderboard._run import Failure, Outcome
 from isrlearn.leaderboard._scene import Scene
 
@@ -52,6 +52,9 @@ class Entry:
         Which group that is.
     groups : tuple of float
         Accuracy of each group.
+    left_out : dict of str to float
+        Accuracy of the worst test group when a group was left out, by that group; empty for other
+        tests.
     against_isr : Interval or None
         Worst group of ISR less that of this method, on the same resampled rows.
     n_spurious : tuple of int
@@ -80,6 +83,7 @@ class Entry:
     worst_group: Interval
     worst: str
     groups: tuple[float, ...]
+    left_out: dict[str, float]
     against_isr: Interval | None
     n_spurious: tuple[int, ...]
     settings: tuple[str, ...]
@@ -113,7 +117,8 @@ class Entry:
         names = [f"accuracy {group.name}" for group in groups]
         if len(set(names)) < len(names):  # commas in names
             names = [f"accuracy {group.label!r}, {group.environment!r}" for group in groups]
-        return found | dict(zip(names, self.groups, strict=True))
+        without = {f"worst without {name}": value for name, value in self.left_out.items()}
+        return found | without | dict(zip(names, self.groups, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,6 +131,8 @@ class Comparison:
         Best worst group first.
     groups : tuple of Group
         Groups of the test rows.
+    recommendation : Recommendation
+        Which method to ship for what was asked, and why.
     test, rule : str
         How rows were divided, and how settings were chosen.
     n_seeds : int
@@ -161,6 +168,7 @@ class Comparison:
 
     entries: tuple[Entry, ...]
     groups: tuple[Group, ...]
+    recommendation: Recommendation
     test: str
     rule: str
     n_seeds: int
@@ -206,34 +214,8 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Say in one or two sentences how ISR did."""
-        if ISR_KEY not in self:
-            return f"Best worst group: {self.entries[0].title}."
-        ours = self[ISR_KEY]
-        figure = (
-            f"Worst group of ISR {_percent(ours.worst_group.value)}, with "
-            f"{_range(ours.n_spurious)} direction{'s'[: set(ours.n_spurious) != {1}]} removed"
-        )
-        rivals = [entry for entry in self.entries if entry.key not in (ISR_KEY, SAME_HEAD)]
-        return figure + "".join(map(self._against, rivals[:1])) + ". " + self._gain_of_removal()
-
-    def _against(self, rival: Entry) -> str:
-        gain = rival.against_isr
-        if gain is None:
-            return ""
-        return (
-            f"; of the best rival, {rival.title}, {_percent(rival.worst_group.value)}: "
-            f"{_standing(gain)} (difference {100 * gain.value:+.1f} points, {_interval(gain)})"
-        )
-
-    def _gain_of_removal(self) -> str:
-        gain = self[SAME_HEAD].against_isr
-        if gain is None:
-            return ""
-        return (
-            f"Removal itself gave {100 * gain.value:+.1f} points ({_interval(gain)}) over the same "
-            "head without it."
-        )
+        """Say which method to ship for what was asked, and why."""
+        return str(self.recommendation)
 
     def failed(self) -> dict[str, str]:
         """Return why methods could not be fitted, by their key."""
@@ -267,6 +249,8 @@ class Comparison:
             "prepared": self.prepared,
             "notes": list(self.notes),
             "verdict": self.verdict,
+            "recommendation": asdict(self.recommendation)
+            | {"worst_group": self.recommendation.worst_group._asdict()},
             "groups": [asdict(group) for group in self.groups],
             "methods": [
                 entry.record(self.groups) | {"n_spurious": list(entry.n_spurious)}
@@ -295,7 +279,7 @@ def line(entry: Entry) -> tuple[str, ...]:
     >>> worst, groups = Interval(0.7, 0.6, 0.8), (0.7, 0.9)
     >>> entry = Entry(
     ...     key="isr", title="ISR", uses="labels", average=0.85, adjusted_average=0.84,
-    ...     worst_group=worst, worst="sick, north", groups=groups, against_isr=None,
+    ...     worst_group=worst, worst="sick, north", groups=groups, left_out={}, against_isr=None,
     ...     n_spurious=(1, 2), settings=("isr=ISRMean(1)",), fit_seconds=0.1, seconds=2.0,
     ... )
     >>> dict(zip(HEADINGS, line(entry), strict=True))["worst group"]
@@ -306,8 +290,8 @@ def line(entry: Entry) -> tuple[str, ...]:
         entry.title,
         _percent(entry.average),
         _percent(entry.adjusted_average),
-        f"{_percent(entry.worst_group.value)} {_interval(entry.worst_group)}",
-        NOT_DEFINED if gain is None else f"{100 * gain.value:+.1f} {_interval(gain)}",
+        f"{_percent(entry.worst_group.value)} {ends(entry.worst_group)}",
+        NOT_DEFINED if gain is None else f"{100 * gain.value:+.1f} {ends(gain)}",
         _range(entry.n_spurious) if entry.n_spurious else NOT_DEFINED,
         f"{entry.fit_seconds:.2f} s",
         entry.uses,
@@ -326,13 +310,6 @@ HEADINGS: Final = (
 )
 
 
-def _standing(gain: Interval) -> str:
-    if gain.low > 0:
-        return "ISR is better"
-    worse = gain.high <= 0 and gain.value < 0
-    return "ISR is worse" if worse else "no difference beyond chance"
-
-
 def _range(numbers: tuple[int, ...]) -> str:
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low} to {high}"
@@ -340,11 +317,6 @@ def _range(numbers: tuple[int, ...]) -> str:
 
 def _percent(value: float) -> str:
     return NOT_DEFINED if math.isnan(value) else f"{100 * value:.1f}"
-
-
-def _interval(found: Interval) -> str:
-    low, high = (round(100 * end, 1) + 0.0 for end in (found.low, found.high))  # no -0.0
-    return f"[{low:.1f}, {high:.1f}]"
 
 
 def _part(found: Interval | None, place: int) -> float:

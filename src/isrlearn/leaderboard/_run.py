@@ -19,7 +19,7 @@ from isrlearn._select import Selection, select
 from isrlearn._transformers import ISR
 from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn._workers import obey
-from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD, VALIDATION, Method
+from isrlearn.leaderboard._methods import TWINS, VALIDATION, Method
 from isrlearn.leaderboard._splits import Round
 
 Part = tuple[FloatArray, LabelArray, LabelArray]
@@ -109,7 +109,7 @@ class Task:
             fit_seconds = _seconds(lambda: fit_with(found.estimator, X, y, environments))
         seconds = time.perf_counter() - begin
         own = self._outcome(self.method.key, found.estimator, found, fit_seconds, seconds)
-        return [own, self._without_removal(found)] if self.method.key == ISR_KEY else [own]
+        return [own, self._without_removal(found)] if self.method.key in TWINS else [own]
 
     @property
     def _on_validation(self) -> bool:
@@ -146,7 +146,7 @@ class Task:
         same = ISRClassifier(ISR(0), ours.head, group_weight=ours.group_weight)
         seconds = _seconds(lambda: same.fit(X, y, environments=environments))
         nothing = replace(found, setting={**found.setting, "isr": ISR(0)})
-        return self._outcome(SAME_HEAD, same, nothing, seconds, seconds)
+        return self._outcome(TWINS[self.method.key], same, nothing, seconds, seconds)
 
     def _outcome(
         self, key: str, model: Any, found: Selection, fit_seconds: float, seconds: float

@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.base import clone
 
 from isrlearn._folding import fold
+from isrlearn._heads import LogisticHead
+from isrlearn._logistic import SOLVED
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import stratified_part
 from isrlearn._shown import SAMPLE, UNNUMBERED, Head, Shown, show_rows
 from isrlearn._transformers import ISR, default_isr
 from isrlearn._typing import FloatArray, IntArray, LabelArray
-from isrlearn.leaderboard._methods import ISR_KEY, SAME_HEAD
+from isrlearn.leaderboard._methods import ISR_KEY, TWINS
 from isrlearn.leaderboard._preparation import Preparation, prepare
 from isrlearn.leaderboard._run import Outcome
 from isrlearn.leaderboard._splits import Round
@@ -116,9 +118,8 @@ class Scene:
             return self.before
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = ISRClassifier(ISR(0), group_weight=None).fit(
-                *self._prepared(), environments=self._seen
-            )
+            X, y = self._prepared()
+            model = LogisticHead(max_iter=1000, tol=SOLVED).fit(X, y)
         return Head(*fold(model))
 
     def scores(self, head: Head, classes: LabelArray) -> GroupScores:
@@ -214,7 +215,7 @@ def scene_of(
     ours = here.get(ISR_KEY)
     if ours is None or ours.weight is None:
         return None
-    plain = here.get("erm") or here[SAME_HEAD]
+    plain = here.get("erm") or here[TWINS[ISR_KEY]]
     return Scene(
         X=table.X,
         y=table.y,

@@ -1,5 +1,6 @@
 """Which rows are fitted on, which a setting is chosen on, and which are kept for the end."""
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from isrlearn._validation import encode_environments
 
 SPLIT: Final = "split"
 RANDOM: Final = "random"
-TESTS: Final = (SPLIT, RANDOM, LEAVE_ONE_OUT)
+LEAVE_GROUP_OUT: Final = "leave-one-group-out"
+TESTS: Final = (SPLIT, RANDOM, LEAVE_ONE_OUT, LEAVE_GROUP_OUT)
 SHARE: Final = 0.2
 
 
@@ -24,6 +26,13 @@ class Round(NamedTuple):
     training: IntArray
     validation: IntArray
     test: IntArray
+    left_out: str | None = None
+    """The group that is taken out of training and validation rows."""
+
+    @property
+    def column(self) -> tuple[int, str | None]:
+        """Rounds of the same column share a worst group: their test rows are looked at together."""
+        return self.seed, self.left_out
 
     @property
     def rows(self) -> bytes:
@@ -37,7 +46,13 @@ def default_test(split: Any) -> str:
 
 
 def rounds(
-    labels: Any, environments: Any, split: Any, test: str, n_seeds: int, rule: str
+    labels: Any,
+    environments: Any,
+    split: Any,
+    test: str,
+    n_seeds: int,
+    rule: str,
+    groups: Sequence[Any] | None = None,
 ) -> list[Round]:
     """Divide rows into training, validation and test.
 
@@ -46,6 +61,8 @@ def rounds(
     * "random": 60, 20 and 20 % of every (class, environment) group; each seed draws anew.
     * "leave-one-environment-out": every environment is the test once. A fifth of every group of the
       others is for validation, unless the rule leaves out environments itself.
+    * "leave-one-group-out": as "split", or as "random" without one, but each (class, environment)
+      group in turn is taken out of the training and validation rows. It stays in the test.
 
     Where the test rows are given, all seeds have the same rows, and matter only to methods that
     draw at random themselves.
@@ -56,23 +73,36 @@ def rounds(
         Labels and environments.
     split : ndarray of shape (n,) or None
         0 train, 1 validation, 2 test.
-    test : {"split", "random", "leave-one-environment-out"}
+    test : {"split", "random", "leave-one-environment-out", "leave-one-group-out"}
         How to test.
     n_seeds : int
         How many times.
     rule : str
         How settings are chosen.
+    groups : sequence of (class, environment), or of "class, environment", default=None
+        Groups to leave out; None leaves out each that can be.
 
     Returns
     -------
     list of Round
     """
+    if groups is not None and test != LEAVE_GROUP_OUT:
+        raise ValueError(
+            f"groups names groups to leave out, which test={brief(test)} does not: use "
+            f"test={LEAVE_GROUP_OUT!r} (--test {LEAVE_GROUP_OUT})."
+        )
     if test not in TESTS:
         raise ValueError(f"test={brief(test)} must be one of {', '.join(TESTS)}.")
     if test == SPLIT:
         return [_by_file(labels, environments, split, seed) for seed in range(n_seeds)]
     if test == RANDOM:
         return [_by_chance(labels, environments, seed) for seed in range(n_seeds)]
+    if test == LEAVE_GROUP_OUT:
+        return [
+            part
+            for seed in range(n_seeds)
+            for part in _by_group(labels, environments, split, seed, groups)
+        ]
     return [
         part
         for seed in range(n_seeds)
@@ -121,6 +151,76 @@ def _by_environment(labels: Any, environments: Any, seed: int, rule: str) -> lis
             training, validation = _set_apart(labels, environments, training, random)
         found.append(Round(str(name), seed, training, validation, np.flatnonzero(codes == code)))
     return found
+
+
+def _by_group(
+    labels: Any, environments: Any, split: Any, seed: int, groups: Sequence[Any] | None
+) -> list[Round]:
+    if split is None:
+        whole = _by_chance(labels, environments, seed)
+    else:
+        whole = _by_file(labels, environments, split, seed)
+    found, codes = groups_of(labels, environments)
+    taken = [found.index(pair) for pair in _asked_for(found, groups)]
+    if groups is None:
+        taken = [g for g in taken if _why_not(g, labels, codes, whole) == ""]
+    else:
+        for g in taken:
+            if why := _why_not(g, labels, codes, whole):
+                raise ValueError(f"group {brief(name_of(found[g]))} cannot be left out: {why}.")
+    if not taken:
+        raise ValueError(
+            f"test={LEAVE_GROUP_OUT!r} leaves out one (class, environment) group at a time, and "
+            "here no class has training rows in two environments and the group test rows: use "
+            "test='random'."
+        )
+    return [
+        whole._replace(
+            name=name_of(found[g]),
+            training=whole.training[codes[whole.training] != g],
+            validation=whole.validation[codes[whole.validation] != g],
+            left_out=name_of(found[g]),
+        )
+        for g in taken
+    ]
+
+
+def name_of(group: tuple[Any, Any]) -> str:
+    """Return a group in words: class, environment."""
+    return f"{group[0]}, {group[1]}"
+
+
+def _asked_for(found: list[tuple[Any, Any]], groups: Sequence[Any] | None) -> list[tuple[Any, Any]]:
+    """Return the groups of some names, or pairs, among those there are."""
+    if groups is None:
+        return found
+    plain = {_plain(name_of(group)): group for group in found}
+    asked = []
+    for given in [groups] if isinstance(groups, str) else groups:
+        text = given if isinstance(given, str) else name_of(given)
+        if _plain(text) not in plain:
+            known = "; ".join(name_of(group) for group in found)
+            raise ValueError(f"group {brief(text)} is not there: choose from {known}.")
+        asked.append(plain[_plain(text)])
+    return list(dict.fromkeys(asked))
+
+
+def _plain(name: str) -> str:
+    return "".join(name.split())
+
+
+def _why_not(group: int, labels: Any, codes: IntArray, whole: Round) -> str:
+    """Return why a group cannot be left out; "" if it can."""
+    trained = whole.training[codes[whole.training] >= 0]
+    own = codes[trained] == group
+    same_class = labels[trained] == labels[np.flatnonzero(codes == group)[0]]
+    if not own.any():
+        return "it has no training rows already"
+    if not (same_class & ~own).any():
+        return "its class would have no training rows"
+    if not (codes[whole.test] == group).any():
+        return "it has no test rows"
+    return ""
 
 
 def _set_apart(

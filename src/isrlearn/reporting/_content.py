@@ -53,6 +53,8 @@ class Verdict:
     sentence: str
     rows: str
     """Which rows were scored, in words."""
+    headline: str = ""
+    """What to do, in a few words."""
 
 
 @dataclass(frozen=True)

@@ -114,27 +114,24 @@ def verdict_on(
     return Verdict(before, after, f"{standing} {extra}".strip(), rows)
 
 
-def paired_verdict(result: Comparison, before: Method | None, after: Method, rows: str) -> Verdict:
-    """Say how ISR compares with plain training and with the best rival, on the same rows."""
-    gain = None
-    if before is not None and "isr" in result:
-        gain = result["erm" if "erm" in result else "isr-head"].against_isr
-    first = "" if gain is None else f"{_paired(gain)} than with {before.name if before else ''}"
-    figures = "" if gain is None else f" ({_points(gain)}). "
-    return Verdict(before, after, f"{first}{figures}{result.verdict}", rows)
+def recommended(result: Comparison, methods: tuple[Method, ...], rows: str) -> Verdict:
+    """Return the method that a comparison recommends beside plain training, and why.
 
-
-def _paired(gain: Any) -> str:
-    if gain.low > 0:
-        return "The worst group is served better"
-    if gain.high < 0:
-        return "The worst group is served worse"
-    return "No difference beyond chance: the worst group is served no better"
-
-
-def _points(gain: Any) -> str:
-    value, low, high = (round(100 * end, 1) + 0.0 for end in (gain.value, gain.low, gain.high))
-    return f"{value:+.1f} points, {low:+.1f} to {high:+.1f}"
+    Parameters
+    ----------
+    result : Comparison
+        What was compared.
+    methods : tuple of Method
+        Its lines, in the same order.
+    rows : str
+        Which rows were scored, in words.
+    """
+    found = result.recommendation
+    named = dict(zip((entry.key for entry in result.entries), methods, strict=True))
+    plain = next((named[key] for key in ("erm", "isr-head") if key in named), None)
+    after = named[found.key]
+    sentence = " ".join(filter(None, (found.reason, found.removal)))
+    return Verdict(None if plain is after else plain, after, sentence, rows, found.headline)
 
 
 def _standing(before: Any, after: Any) -> str:

@@ -17,11 +17,11 @@ from isrlearn.reporting._images import Examples
 from isrlearn.reporting._made import made_now
 from isrlearn.reporting._report import Report
 from isrlearn.reporting._rows import n_removed
-from isrlearn.reporting._scores import compared, methods_of, paired_verdict, verdict_on
+from isrlearn.reporting._scores import compared, methods_of, recommended, verdict_on
 from isrlearn.reporting._tables import comparison_tables, group_table
 
 PLAIN: Final = "plain training"
-SAME: Final = "ISR's head, nothing removed"
+SAME: Final = "ISR, nothing removed"
 
 
 def report(
@@ -105,9 +105,6 @@ def report(
 def from_comparison(result: Comparison, made: Made, examples: Examples | None) -> Report:
     """Return the report of a comparison: rows and tests are those of its first round."""
     groups, methods = compared(result)
-    named = dict(zip((entry.key for entry in result.entries), methods, strict=True))
-    after = named.get("isr", methods[0])
-    before = (named.get("erm") or named.get("isr-head")) if "isr" in named else None
     shown = None if result.scene is None else result.scene.shown()
     rows = f"{result.rows['test']} test rows (test: {result.test})"
     if result.n_seeds > 1:
@@ -116,7 +113,7 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
         rows += f". Rows, spectrum and tests below are of the first round; {shown.n_rows} rows"
     return assemble(
         "Comparison of methods",
-        paired_verdict(result, before, after, rows + "."),
+        recommended(result, methods, rows + "."),
         groups,
         methods,
         comparison_tables(result, groups, methods),
@@ -244,6 +241,7 @@ def from_models(
     title: str = "Models",
     intro: str = "",
     extra: str = "",
+    headline: str = "",
     geometry: bool = False,
 ) -> Report:
     """Return the report of several models scored on the same rows.
@@ -260,8 +258,8 @@ def from_models(
         Which rows were scored, in words.
     made : Made
         How it came about.
-    intro, extra : str, default=""
-        What the task is, and what else belongs to the verdict.
+    intro, extra, headline : str, default=""
+        What the task is, what else belongs to the verdict, and what it comes to in a few words.
     examples, title, geometry
         As in `report`.
     """
@@ -269,7 +267,7 @@ def from_models(
     named = {method.name: method for method in methods}
     found = assemble(
         title,
-        verdict_on(named[names[0]], named[names[1]], rows, extra),
+        replace(verdict_on(named[names[0]], named[names[1]], rows, extra), headline=headline),
         groups,
         methods,
         (group_table(groups, methods),),

@@ -11,8 +11,11 @@ from isrlearn.reporting._page import percent
 
 MOST_COLUMNS: Final = 12
 ABOUT: Final = {
-    "isr": "directions in which environments differ given the class removed, then a linear head",
-    "isr-head": "the head that ISR chose, on all features",
+    "isr": "ISRClassifier() as it is: directions in which environments differ given the class "
+    "removed, then a linear head",
+    "isr-head": "the same head on all features",
+    "isr-chosen": "ISRClassifier, removal and head chosen on validation rows",
+    "isr-chosen-head": "the head that was chosen, on all features",
     "erm": "plain logistic regression",
     "class-reweighted": "plain logistic regression, all classes count the same",
     "group-reweighted": "plain logistic regression, all groups count the same",
@@ -102,4 +105,21 @@ def comparison_tables(
         ours,
         in_words=True,
     )
-    return figures, replace(every, sentence=every.sentence + means), saw
+    return figures, *_left_out(result, ours), replace(every, sentence=every.sentence + means), saw
+
+
+def _left_out(result: Comparison, ours: int | None) -> tuple[Table, ...]:
+    """Return the worst group by the group that was left out, if that was the test."""
+    names = list(result.entries[0].left_out)
+    if not names:
+        return ()
+    rows = tuple(
+        (entry.title, *(percent(entry.left_out[name]) for name in names))
+        for entry in result.entries
+    )
+    sentence = (
+        "Accuracy in percent of the worst test group when the group above was taken out of the "
+        "training and validation rows. The worst group of the first table is the mean of these."
+    )
+    headings = ("method", *(f"without {isolated(name)}" for name in names))
+    return (Table("Every group left out", sentence, headings, rows, ours),)

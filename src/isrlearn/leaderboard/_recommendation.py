@@ -1,0 +1,143 @@
+"""Which method to ship: the answer to the question that the test asked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from isrlearn._rules import LEAVE_ONE_OUT
+from isrlearn.leaderboard._bootstrap import Interval
+from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, TWINS
+from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT
+
+HERE: Final = "environments like these"
+QUESTIONS: Final = {
+    LEAVE_ONE_OUT: "a new environment",
+    LEAVE_GROUP_OUT: "a group without training rows",
+}
+MOST_NAMED: Final = 3
+OURS: Final = (ISR_KEY, CHOSEN_KEY)
+OPTIONS: Final = {ISR_KEY: "", CHOSEN_KEY: "--rule worst-group", TWINS[ISR_KEY]: "--n-spurious 0"}
+
+Gain = Callable[[str, str], Interval | None]
+"""Worst group of a method less that of another, on the same resampled rows."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The method to ship, and why.
+
+    Parameters
+    ----------
+    question : str
+        What the model is for: "environments like these", "a new environment" or "a group without
+        training rows".
+    key, title : str
+        The method with the best worst group.
+    worst_group : Interval
+        Its worst group.
+    tied : tuple of str
+        Titles of the methods from which chance alone may separate it.
+    reason : str
+        How it compares with the best of the others.
+    removal : str
+        What removal itself gained; empty where ISR was not compared.
+    """
+
+    question: str
+    key: str
+    title: str
+    worst_group: Interval
+    tied: tuple[str, ...]
+    reason: str
+    removal: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The answer in a few words."""
+        if not self.tied:
+            return f"For {self.question}, ship {self.title}"
+        names = [self.title, *self.tied]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"For {self.question}, a tie: {', '.join(names[:MOST_NAMED])}{more}"
+
+    def __str__(self) -> str:
+        """Return headline and reasons."""
+        return " ".join(filter(None, (f"{self.headline}.", self.reason, self.removal)))
+
+    @property
+    def fit_options(self) -> str:
+        """Options of ``isrlearn fit`` that ship this method."""
+        return OPTIONS.get(self.key, f"--method {self.key}")
+
+
+def recommend(entries: Sequence[Any], gain: Gain, test: str) -> Recommendation:
+    """Recommend the method with the best worst group, and say which others chance may hide.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        All methods, best worst group first.
+    gain : callable
+        Paired difference of the worst groups of two methods.
+    test : str
+        How rows were divided.
+
+    Returns
+    -------
+    Recommendation
+    """
+    # The twin of the chosen head is there for the gain of removal; `fit` has no name for it.
+    first, *others = [entry for entry in entries if entry.key != TWINS[CHOSEN_KEY]]
+    no_rivals = (*OURS, *TWINS.values()) if first.key in OURS else TWINS.values()
+    others = [entry for entry in others if entry.key not in no_rivals]
+    leads = {entry.title: gain(first.key, entry.key) for entry in others}
+    tied = tuple(title for title, lead in leads.items() if lead is not None and lead.low <= 0)
+    reason = f"Its worst group has an accuracy of {percent(first.worst_group)}"
+    if not others:
+        reason += "."
+    elif tied:
+        second = next(entry for entry in others if entry.title == tied[0])
+        reason = (
+            f"{first.title} has {percent(first.worst_group)} in the worst group, "
+            f"{second.title} {percent(second.worst_group)}: a difference of "
+            f"{points(leads[second.title])}, within chance."
+        )
+    else:
+        reason += (
+            f", that of {others[0].title} {percent(others[0].worst_group)}: a difference of "
+            f"{points(leads[others[0].title])}."
+        )
+    key = first.key if first.key in OURS else ISR_KEY
+    question = QUESTIONS.get(test, HERE)
+    removal = _removal(key, gain)
+    return Recommendation(
+        question, first.key, first.title, first.worst_group, tied, reason, removal
+    )
+
+
+def _removal(key: str, gain: Gain) -> str:
+    found = gain(key, TWINS[key])
+    if found is None:
+        return ""
+    text = f"Removal itself gained {points(found)} over the same head without it"
+    if found.low > 0:
+        return f"{text}."
+    return f"{text}: it did harm." if found.high < 0 else f"{text}: within chance."
+
+
+def percent(found: Interval) -> str:
+    """Return a share with its interval, in percent."""
+    return f"{100 * found.value:.1f} % {ends(found)}"
+
+
+def points(found: Interval | None) -> str:
+    """Return a difference with its interval, in points."""
+    if found is None:
+        return "an unknown number of points"
+    return f"{100 * found.value + 0.0:+.1f} points {ends(found)}"
+
+
+def ends(found: Interval) -> str:
+    """Return the ends of an interval in percent."""
+    low, high = (round(100 * end, 1) + 0.0 for end in (found.low, found.high))  # no -0.0
+    return f"[{low:.1f}, {high:.1f}]"
