@@ -170,9 +170,7 @@ def test_weights_reach_a_pipeline_head_with_routing_on(rows):
 
 def test_a_wrong_group_weight_is_named(rows):
     X, y, e = rows
-    with pytest.raises(
-        ValueError, match="group_weight='equal' must be 'balanced', "
-    ):
+    with pytest.raises(ValueError, match="group_weight='equal' must be 'balanced', "):
         ISRClassifier(group_weight="equal").fit(X, y, environments=e)
 
 

@@ -23,7 +23,8 @@ from isrlearn.metrics import group_scores
 from isrlearn.reporting import geometry_html
 from isrlearn.reporting._images import data_address
 from isrlearn.reporting._page import script_hash
-from isrlearn.reporting._rows import _coded, feature_shares, plane_of
+from isrlearn._shown import feature_shares
+from isrlearn.reporting._rows import _coded, plane_of
 from isrlearn.reporting._scores import worst_estimate
 
 SECTIONS = ["verdict", "groups", "spectrum", "plane", "removed", "diagnosis", "made"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from isrlearn._cli_data import AS_FOUND, Columns
-from isrlearn._cli_options import Data, Flag, Force, Rule, Scheduler
+from isrlearn._cli_options import Data, Flag, Force, Number, Rule, Scheduler
 from isrlearn._cli_pages import Html, made_here, page_file
 from isrlearn._cli_progress import watching, working
 from isrlearn._cli_signals import Interrupted
@@ -42,7 +42,9 @@ def fit(
     *,
     columns: Columns = AS_FOUND,
     out: Path,
-    rule: Rule = "worst-group",
+    rule: Rule | None = None,
+    method: str | None = None,
+    n_spurious: Number = None,
     stream: Annotated[bool | None, Parameter(negative="--no-stream")] = None,
     distributed: Annotated[bool, Flag] = False,
     scheduler: Scheduler = None,
@@ -51,13 +53,17 @@ def fit(
 ) -> Result:
     """Fit ISR on your data and save the model as one file.
 
-    The number of directions, the classes they are found in and the head are chosen by the rule; the
-    result is one linear map of the features, saved without pickle.
+    Fits the default estimator and the one that validation rows choose, keeps the default where the
+    environments mislead, and says where the two disagree. The result is one linear map of the
+    features, saved without pickle.
 
-    A file of more than 1 GiB is read in chunks: the setting is chosen on a sample of 20 000 rows
-    and fitted on all, in bounded memory. Stopped, the same command goes on where it was.
+    A file of more than 1 GiB is read in chunks: what is chosen is chosen on a sample of 20 000 rows
+    and fitted on all, in bounded memory. After a stop, run the same command to go on.
 
     Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
+
+    Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
+    --method group-dro
 
     Example: isrlearn fit patients.csv --label disease --environment hospital --out m.safetensors
     --html
@@ -68,6 +74,14 @@ def fit(
     ----------
     out
         File for the model, ending in .safetensors.
+    rule
+        Choose removal and head by the worst group of validation rows, by their average, or by the
+        training environments, left out one by one; ship what was chosen.
+    method
+        Ship another linear method: erm, class-reweighted, group-reweighted, subsampled, group-dro,
+        dfr, leace, leace-class, inlp, coral, v-rex, irm, isr, isr-chosen, or my_module:MyEstimator.
+    n_spurious
+        Remove so many directions, 0 for none.
     stream
         Read the file in chunks, whatever its size (.npz, .safetensors, .parquet, folder), or not.
     distributed
@@ -82,6 +96,7 @@ def fit(
     page = page_file(html, out, force, inputs)
     files = {"model": out} if page is None else {"model": out, "report": page}
     begin = time.monotonic()
+    wanted: dict[str, Any] = {"rule": rule, "method": method, "n_spurious": n_spurious}
 
     def save(done: Any) -> None:
         with written_together(*files.values()) as (model, *pages):
@@ -93,8 +108,8 @@ def fit(
         from isrlearn.leaderboard import fit_data
     if distributed or (stream if stream is not None else _size(data) > LARGE):
         with folder_in_use(out.parent):
-            how = rule, distributed, scheduler, page is not None
-            done = _fit_in_chunks(data, columns, out, save, *how)
+            how = distributed, scheduler, page is not None
+            done = _fit_in_chunks(data, columns, out, save, wanted, *how)
     else:
         with all_or_nothing():
             with working(f"Reading {data} ..."):
@@ -103,13 +118,13 @@ def fit(
             with watching() as watch:
                 done = fit_data(
                     rows,
-                    rule=rule,
+                    **wanted,
                     pca=columns.pca,
                     impute=columns.impute,
                     watch=lambda i, n: watch("Choosing", i, n),
                 )
             save(done)
-    return Result(_figures(done), list(_text(done, rule)), files)
+    return Result(_figures(done), list(_text(done)), files)
 
 
 def _write_page(done: Any, place: Path, data: Path, begin: float) -> None:
@@ -125,7 +140,7 @@ def _fit_in_chunks(
     columns: Columns,
     out: Path,
     save: Callable[[Any], None],
-    rule: str,
+    wanted: dict[str, Any],
     distributed: bool,
     scheduler: str | None,
     with_scene: bool,
@@ -143,7 +158,7 @@ def _fit_in_chunks(
                 done = fit_chunks(
                     file,
                     _resumed(open_part, data, begun),
-                    rule=rule,
+                    **wanted,
                     pca=columns.pca,
                     impute=columns.impute,
                     with_scene=with_scene,
@@ -277,7 +292,8 @@ def _size(data: Path) -> int:
 
 
 def _figures(done: Any) -> dict[str, Any]:
-    return {**done.model.made, "test": None if done.test is None else _scores(done.test)}
+    test = None if done.test is None else _scores(done.test)
+    return {**done.model.made, "disagreement": done.sentence or None, "test": test}
 
 
 def _scores(scores: Any) -> dict[str, Any]:
@@ -289,13 +305,17 @@ def _scores(scores: Any) -> dict[str, Any]:
     }
 
 
-def _text(done: Any, rule: str) -> Iterator[str]:
+def _text(done: Any) -> Iterator[str]:
     made = done.model.made
-    yield f"Chosen by {rule}: {made['setting']} (accuracy by that rule {made['score']:.3f})."
-    yield f"Directions removed: {made['n_spurious']}. Features: {made['prepared']}."
+    how = f" by {made['rule']}" if made["rule"] else ""
+    score = f" ({100 * made['score']:.1f} % by that rule)" if made["rule"] else ""
+    yield f"Shipped: {done.title}{how}, {made['setting']}{score}."
+    yield f"Removed: {done.removed}. Features: {made['prepared']}."
+    if done.sentence:
+        yield done.sentence
     if done.test is not None:
         label, environment = done.test.worst_group
         yield (
-            f"Test rows: average {done.test.average:.3f}, worst group {done.test.worst:.3f} "
-            f"(label {label}, {environment})."
+            f"Test rows: average {100 * done.test.average:.1f} %, worst group "
+            f"{100 * done.test.worst:.1f} % (label {label}, {environment})."
         )

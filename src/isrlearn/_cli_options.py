@@ -20,6 +20,14 @@ def _whole(type_: Any, tokens: Sequence[Token]) -> int:
     return int(value)
 
 
+def _number(type_: Any, tokens: Sequence[Token]) -> int:
+    value = tokens[0].value
+    if not value.isdecimal():
+        option = (tokens[0].keyword or "").removeprefix("--")
+        raise UserError(f"--{option} {value} must be a whole number of at least 0.")
+    return int(value)
+
+
 def _wholes(type_: Any, tokens: Sequence[Token]) -> list[int]:
     return [_whole(type_, [token]) for token in tokens]
 
@@ -35,6 +43,7 @@ def _seed(type_: Any, tokens: Sequence[Token]) -> int:
 Flag = Parameter(negative="", show_default=False)
 Several = Parameter(consume_multiple=True, negative="")
 Whole = Annotated[int | None, Parameter(converter=_whole)]
+Number = Annotated[int | None, Parameter(converter=_number)]
 Count = Annotated[int, Parameter(converter=_whole)]
 Wholes = Annotated[
     list[int] | None, Parameter(consume_multiple=True, negative="", converter=_wholes)

@@ -151,6 +151,61 @@ def amounts_of(subspace: Subspace, X: FloatArray) -> Float64Array:
     return np.asarray(np.asarray(X, dtype=np.float64) @ subspace.functionals.T - shift)
 
 
+def feature_shares(features: FloatArray, amount: Float64Array, classes: IntArray) -> Float64Array:
+    """Return the squared correlation of each feature with an amount, given the class, (p,).
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, p)
+        Features as the user knows them.
+    amount : ndarray of shape (n,)
+        Of a removed direction.
+    classes : ndarray of shape (n,)
+        Codes of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> feature_shares(np.stack([-x, np.ones(4)], axis=1), x, np.zeros(4, dtype=int)).round(2)
+    array([1., 0.])
+    """
+    inside_features, inside_amount = (
+        within_classes(features, classes),
+        within_classes(amount[:, None], classes),
+    )
+    crossed = inside_features.T @ inside_amount[:, 0]
+    size = (inside_features**2).sum(axis=0) * (inside_amount**2).sum()
+    least = np.finfo(np.float64).tiny + 1e-12 * (np.asarray(features) ** 2).sum(axis=0)
+    return np.divide(crossed**2, size, out=np.zeros(len(crossed)), where=size > least)
+
+
+def within_classes(values: FloatArray, codes: IntArray) -> Float64Array:
+    """Return values about the mean of their class."""
+    counts = np.maximum(np.bincount(codes), 1)
+    sums = np.zeros((len(counts), values.shape[1]))
+    np.add.at(sums, codes, values)
+    return np.asarray(values - (sums / counts[:, None])[codes])
+
+
+def shares_removed(features: FloatArray, amounts: Float64Array, y: LabelArray) -> Float64Array:
+    """Return the share of the variance of each feature given the class that is removed, (p,).
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, p)
+        Features as the user knows them.
+    amounts : ndarray of shape (n, r)
+        How much of each removed direction a row has.
+    y : ndarray of shape (n,)
+        Labels.
+    """
+    classes = np.unique(y, return_inverse=True)[1]
+    # Uncorrelated amounts: the squared correlations with them add up.
+    basis = np.linalg.svd(within_classes(amounts, classes), full_matrices=False)[0]
+    return np.asarray(sum(feature_shares(features, part, classes) for part in basis.T))
+
+
 def show_rows(
     X: FloatArray,
     y: LabelArray,

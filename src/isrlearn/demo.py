@@ -19,7 +19,8 @@ from isrlearn.reporting._content import Made
 from isrlearn.reporting._sources import from_models
 
 N_SPURIOUS: Final = 2  # two classes in two environments identify two directions
-PLAIN, REMOVED: Final = "ERM", "ISR-Mean"  # the same head: what differs is the removal
+PLAIN: Final = "ERM"
+REMOVED: Final = "ISR-Mean"  # the same head: what differs is the removal
 TITLE: Final = "Digits whose colour misleads"
 INTRO: Final = (
     "Is a digit 5 or more? In 9 of 10 training rows its colour agrees with the label, in 1 of 10 "

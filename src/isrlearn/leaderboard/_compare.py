@@ -257,13 +257,13 @@ def _collected(
     outcomes: list[Outcome] = []
     failures: list[Failure] = []
     for done, (task, found) in enumerate(run_tasks(tasks, n_jobs), 1):
-        same = [part.seed for part in parts if part.rows == task.round.rows]
-        seeds = [task.round.seed] if task.method.draws else same
+        own = [task.round] if task.method.draws else parts
+        same = [part for part in own if part.rows == task.round.rows]
         for item in found:
             if isinstance(item, Failure):
                 failures.append(item)
             else:
-                outcomes += [replace(item, seed=seed) for seed in seeds]
+                outcomes += [replace(item, name=part.name, seed=part.seed) for part in same]
         if watch is not None:
             watch("Comparing", done, len(tasks))
     if not outcomes:

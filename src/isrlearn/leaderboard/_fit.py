@@ -1,4 +1,4 @@
-"""Fit one model on a file's rows: choose by a rule, fold everything into one linear map."""
+"""Fit one model on a file's rows and fold everything into one linear map."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -7,17 +7,21 @@ import numpy as np
 
 from isrlearn import __version__
 from isrlearn._folding import fold
+from isrlearn._grid import fresh
 from isrlearn._predictors import ISRClassifier
-from isrlearn._rules import WORST_GROUP, known
+from isrlearn._rules import known
 from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._shown import Head
-from isrlearn._transformers import default_isr
+from isrlearn._transformers import ISR, default_isr
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.io import Data, LinearModel
+from isrlearn.leaderboard._methods import Method
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._scene import Scene
+from isrlearn.leaderboard._shipping import Asked, Shipped, settle
 from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.subspace import Subspace
 
 
 class Fitted(NamedTuple):
@@ -27,12 +31,18 @@ class Fitted(NamedTuple):
     ----------
     model : LinearModel
         The whole way from features to a prediction as one linear map.
-    selection : Selection
-        What was tried.
+    selection : Selection or None
+        What was tried; None where nothing was chosen.
     test : GroupScores or None
         Scores on the test rows; None without a split.
     scene : Scene or None
         What a page shows of the rows.
+    title : str
+        The method.
+    removed : str
+        What it removes, in words.
+    sentence : str
+        Where the default and the model chosen on validation rows disagree; empty where they do not.
 
     Examples
     --------
@@ -45,36 +55,48 @@ class Fitted(NamedTuple):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/p.npz", split=np.arange(333) % 3, **rows)
     ...     fitted = fit_data(read_data(f"{folder}/p.npz"))
-    >>> fitted.selection.rule, int(fitted.test.sizes.sum())
-    ('worst-group', 111)
+    >>> fitted.title, fitted.removed, int(fitted.test.sizes.sum())
+    ('ISR', '4 directions (body_mass_g 100 %, flipper_length_mm 100 %, bill_depth_mm 100 %)', 111)
     """
 
     model: LinearModel
-    selection: Selection
+    selection: Selection | None
     test: GroupScores | None
     scene: Scene | None = None
+    title: str = "ISR"
+    removed: str = ""
+    sentence: str = ""
 
 
 def fit_data(
     data: Data,
     *,
-    rule: str = WORST_GROUP,
+    rule: str | None = None,
+    method: str | None = None,
+    n_spurious: int | None = None,
     pca: int = COMPONENTS,
     impute: str | None = None,
     watch: Watch | None = None,
 ) -> Fitted:
-    """Choose and fit an `ISRClassifier` on the rows of a file.
+    """Fit a linear model on the rows of a file.
 
-    With a split it is fitted on the training rows and chosen on the validation rows; test rows are
-    scored once. Without validation rows a fifth of every group is set apart to choose, and the
-    chosen setting is fitted on all.
+    If nothing else is asked for, both ``ISRClassifier()`` and the model chosen on validation rows
+    are fitted. The default is kept where it removes something, and the result says where the two
+    disagree. With a split, models are fitted on the training rows and chosen on the validation
+    rows; test rows are scored once. Without validation rows a fifth of every group is set apart to
+    choose, and models are fitted on all.
 
     Parameters
     ----------
     data : Data
         Rows with labels and environments.
-    rule : str, default="worst-group"
-        As in `select`.
+    rule : str, default=None
+        Choose removal and head by this rule, as in `select`.
+    method : str, default=None
+        Fit this method of `known_methods`, or one of your own, ``my_module:MyEstimator``, that is
+        linear. It chooses its setting by the rule, or by "worst-group".
+    n_spurious : int, default=None
+        Remove so many directions.
     pca : int, default=100
         Most principal components.
     impute : {None, "median"}, default=None
@@ -102,19 +124,32 @@ def fit_data(
     data.check_for_fit()
     training, validation, test = _parts(data)
     preparation = _prepared(data, training, pca, impute)
+    X, y, environments = _rows(data, training, preparation)
+    arguments: dict[str, Any] = {"environments": environments, "watch": watch}
+    if len(validation):
+        arguments["validation"] = _rows(data, validation, preparation)
+    asked = Asked(rule, method, n_spurious)
+
+    def choose(rival: Method | None, rule: str) -> Selection:
+        if rival is None:
+            return select(X, y, grid=asked.grid(y, X.shape[1]), rule=rule, **arguments)
+        grid = rival.grid(y, X.shape[1])
+        return select(X, y, estimator=rival.estimator(0), grid=grid, rule=rule, **arguments)
+
+    def fit(setting: dict[str, Any]) -> ISRClassifier:
+        model: ISRClassifier = ISRClassifier().set_params(**fresh(setting))
+        return model.fit(X, y, environments=environments)
+
+    features = preparation.filled(data.features[training])
+    names = data.schema.feature_names if data.schema.kind == "table" else ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
-        found = select(
-            preparation.apply(data.features[training]),
-            _labels(data)[training],
-            environments=_environments(data)[training],
-            validation=_rows(data, validation, preparation) if len(validation) else None,
-            rule=rule,
-            watch=watch,
-        )
-    model = _model(data, preparation, found, impute)
-    scene = _scene(data, preparation, found, training, test)
-    return Fitted(model, found, _scores(data, model, test), scene)
+        found = settle(asked, (X, y), choose, fit, lambda s: s.estimator, features, names)
+    model = _model(data, preparation, found)
+    scene = _scene(data, preparation, found.estimator, training, test)
+    scores = _scores(data, model, test)
+    told = found.title, found.removed, found.sentence
+    return Fitted(model, found.selection, scores, scene, *told)
 
 
 def diagnose_data(
@@ -235,25 +270,40 @@ def _rows(data: Data, rows: IntArray, preparation: Preparation) -> tuple[Any, An
     return X, _labels(data)[rows], _environments(data)[rows]
 
 
-def _model(
-    data: Data, preparation: Preparation, found: Selection, impute: str | None
-) -> LinearModel:
-    classifier: ISRClassifier = found.estimator
-    weight, bias = preparation.fold_into(*fold(classifier))
-    made = {
+def _model(data: Data, preparation: Preparation, found: Shipped) -> LinearModel:
+    made = facts_of(found, preparation, found.setting, len(data))
+    classes = np.asarray(found.estimator.classes_)
+    weight, bias = preparation.fold_into(*_linear(found))
+    return LinearModel(weight, bias, preparation.fill, classes, data.schema, made)
+
+
+def _linear(found: Shipped) -> tuple[Any, Any]:
+    try:
+        return fold(found.estimator)
+    except TypeError as error:
+        raise ValueError(
+            f"{found.title} is not linear, and a model is saved as one linear map ({error}): "
+            "choose another method, or save the estimator with isrlearn.save as .skops."
+        ) from error
+
+
+def facts_of(found: Shipped, preparation: Preparation, setting: Any, n_rows: int) -> dict[str, Any]:
+    """Return how a model was made, as plain values to be kept with it."""
+    return {
         "isrlearn": __version__,
+        "method": found.title,
         "rule": found.rule,
         "score": found.score,
-        "setting": in_words(found.setting),
-        "n_spurious": classifier.n_spurious_,
+        "setting": setting if isinstance(setting, str) else in_words(setting),
+        "n_spurious": int(getattr(found.estimator, "n_spurious_", 0)),
+        "removed": found.removed,
         "prepared": preparation.words,
-        "rows": len(data),
+        "rows": n_rows,
     }
-    return LinearModel(weight, bias, preparation.fill, classifier.classes_, data.schema, made)
 
 
 def _scene(
-    data: Data, preparation: Preparation, found: Selection, training: IntArray, test: IntArray
+    data: Data, preparation: Preparation, fitted: Any, training: IntArray, test: IntArray
 ) -> Scene:
     environments = _environments(data)
     held_out = any(environments[row] is not None for row in test)  # else no group to score
@@ -267,11 +317,17 @@ def _scene(
         names=data.schema.feature_names,
         preparation=preparation,
         with_units=data.schema.kind == "table",
-        isr=found.estimator.isr_,
-        after=Head(*fold(found.estimator)),
-        model=found.estimator,
-        subspace=found.estimator.subspace_,
+        after=Head(*fold(fitted)),
+        **removal_of(fitted),
     )
+
+
+def removal_of(fitted: Any) -> dict[str, Any]:
+    """Return what a `Scene` shows of a removal; of a rival, that there is none."""
+    if isinstance(fitted, ISRClassifier):
+        return {"isr": fitted.isr_, "model": fitted, "subspace": fitted.subspace_}
+    n_features = int(np.shape(fitted.coef_)[-1])
+    return {"isr": ISR(0), "subspace": Subspace.nothing(n_features)}
 
 
 def _scores(data: Data, model: LinearModel, test: IntArray) -> GroupScores | None:

@@ -9,23 +9,23 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from sklearn.base import clone
 
-from isrlearn import __version__
 from isrlearn._chunks import ChunkedRows
 from isrlearn._folding import fold
 from isrlearn._grid import fresh
+from isrlearn._logistic import SCALE
 from isrlearn._predictor_base import labelled_environments
 from isrlearn._predictors import ISRClassifier
-from isrlearn._rules import WORST_GROUP
-from isrlearn._select import Selection, Watch, in_words, isr_grid, select
+from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._shown import Head
 from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn.io import LinearModel
 from isrlearn.io._data import check_classes, check_environments
 from isrlearn.io._open import RowFile
-from isrlearn.leaderboard._fit import Fitted
+from isrlearn.leaderboard._fit import Fitted, facts_of, removal_of
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._scene import Scene
+from isrlearn.leaderboard._shipping import Asked, Shipped, settle
 from isrlearn.metrics import GroupScores, group_scores
 
 SAMPLE_ROWS: Final = 20_000
@@ -109,13 +109,15 @@ def fit_chunks(
     file: RowFile,
     open_part: OpenPart,
     *,
-    rule: str = WORST_GROUP,
+    rule: str | None = None,
+    method: str | None = None,
+    n_spurious: int | None = None,
     pca: int = COMPONENTS,
     impute: str | None = None,
     with_scene: bool = False,
     watch: Watch | None = None,
 ) -> Fitted:
-    """Choose an `ISRClassifier` on a sample of the rows of a file, and fit it on all of them.
+    """Fit an `ISRClassifier` on all rows of a file; what is chosen is chosen on a sample of them.
 
     Features are prepared as the sample says (standard deviations, principal components, medians).
     The penalty is scaled, so that it weighs as much against the mean loss of all rows as it did
@@ -127,8 +129,8 @@ def fit_chunks(
         The file.
     open_part : callable
         Its rows, in chunks of this process or of a cluster.
-    rule, pca, impute
-        As in `fit_data`.
+    rule, method, n_spurious, pca, impute
+        As in `fit_data`; the methods are ISR, its default or chosen.
     with_scene : bool, default=False
         Whether to keep a sample of the rows for a report; of test rows, if there are any.
     watch : callable, default=None
@@ -161,16 +163,37 @@ def fit_chunks(
         impute=impute,
         with_units=file.schema.kind == "table",
     )
-    found = _chosen(file, open_part, sample, preparation, rule, watch)
+    asked = Asked(rule, method, n_spurious)
+    if asked.rival is not None:
+        raise ValueError(
+            f"method={method!r} needs all rows at once, and the file is read in chunks: use "
+            "stream=False (--no-stream), or one of the methods isr and isr-chosen."
+        )
     n_rows = file.n_rows(TRAIN)
-    setting = dict(found.setting)
-    if "head__C" in setting:
-        setting["head__C"] *= len(sample.y) / n_rows
-    classifier = ISRClassifier().set_params(**fresh(setting))
-    classifier.fit(open_part(TRAIN, InBlocks(preparation)))
-    model = _model(file, preparation, classifier, found, len(sample.y))
+
+    def fit(setting: dict[str, Any]) -> ISRClassifier:
+        model: ISRClassifier = ISRClassifier().set_params(**fresh(setting))
+        return model.fit(open_part(TRAIN, InBlocks(preparation)))
+
+    def finish(found: Selection) -> ISRClassifier:
+        setting = dict(found.setting)
+        if setting.get("head__C", SCALE) != SCALE:
+            setting["head__C"] *= len(sample.y) / n_rows
+        return fit(setting)
+
+    def choose(rival: Any, rule: str) -> Selection:
+        grid = asked.grid(sample.y, X.shape[1])
+        return _chosen(file, open_part, sample, preparation, grid, rule, watch)
+
+    X = preparation.apply(sample.X)
+    features = preparation.filled(sample.X)
+    names = file.schema.feature_names if file.schema.kind == "table" else ()
+    found = settle(asked, (X, sample.y), choose, fit, finish, features, names)
+    classifier = found.estimator
+    model = _model(file, preparation, found, len(sample.y))
     scene = _scene(file, open_part, sample, preparation, classifier) if with_scene else None
-    return Fitted(model, found, _scores(file, open_part, model), scene)
+    told = found.title, found.removed, found.sentence
+    return Fitted(model, found.selection, _scores(file, open_part, model), scene, *told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +219,7 @@ def _chosen(
     open_part: OpenPart,
     sample: RowSample,
     preparation: Preparation,
+    grid: list[dict[str, list[Any]]],
     rule: str,
     watch: Watch | None,
 ) -> Selection:
@@ -204,14 +228,13 @@ def _chosen(
         rows = _sample(file, open_part, VALIDATION)
         validation = preparation.apply(rows.X), rows.y, rows.environments
     X = preparation.apply(sample.X)
-    grid = [part for part in isr_grid(sample.y, X.shape[1]) if "head" not in part]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
         return select(
             X,
             sample.y,
             environments=sample.environments,
-            grid=grid,
+            grid=[part for part in grid if "head" not in part],  # GroupDRO needs all rows
             validation=validation,
             rule=rule,
             watch=watch,
@@ -243,24 +266,13 @@ def _sizes(values: list[Any], codes: Any) -> Counter[Any]:
     return Counter({value: count for value, count in pairs if count and value is not None})
 
 
-def _model(
-    file: RowFile,
-    preparation: Preparation,
-    classifier: ISRClassifier,
-    found: Selection,
-    n_sampled: int,
-) -> LinearModel:
-    weight, bias = preparation.fold_into(*fold(classifier))
-    made = {
-        "isrlearn": __version__,
-        "rule": found.rule,
-        "score": found.score,
-        "setting": f"{in_words(found.setting)}, chosen on {n_sampled} rows",
-        "n_spurious": classifier.n_spurious_,
-        "prepared": preparation.words,
-        "rows": file.n_rows(TRAIN),
-    }
-    return LinearModel(weight, bias, preparation.fill, classifier.classes_, file.schema, made)
+def _model(file: RowFile, preparation: Preparation, found: Shipped, n_sampled: int) -> LinearModel:
+    weight, bias = preparation.fold_into(*fold(found.estimator))
+    how = "" if found.rule is None else f", chosen on {n_sampled} rows"
+    setting = f"{in_words(found.setting)}{how}"
+    made = facts_of(found, preparation, setting, file.n_rows(TRAIN))
+    classes = found.estimator.classes_
+    return LinearModel(weight, bias, preparation.fill, classes, file.schema, made)
 
 
 def _scene(
@@ -285,10 +297,8 @@ def _scene(
         names=file.schema.feature_names,
         preparation=preparation,
         with_units=file.schema.kind == "table",
-        isr=classifier.isr_,
         after=Head(*fold(classifier)),
-        model=_scaled(classifier, n_fitted / file.n_rows(TRAIN)),
-        subspace=classifier.subspace_,
+        **removal_of(classifier) | {"model": _scaled(classifier, n_fitted / file.n_rows(TRAIN))},
         n_scored=file.n_rows(TEST if held_out else TRAIN),
     )
 
@@ -296,7 +306,7 @@ def _scene(
 def _scaled(classifier: ISRClassifier, share: float) -> ISRClassifier:
     """Return the classifier, not fitted, with the penalty for a share of the rows."""
     same: ISRClassifier = clone(classifier)
-    if same.head is not None and hasattr(same.head, "C"):
+    if same.head is not None and getattr(same.head, "C", SCALE) != SCALE:
         same.set_params(head__C=same.head.C / share)
     return same
 

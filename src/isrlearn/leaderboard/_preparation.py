@@ -46,9 +46,13 @@ class Preparation:
         X : ndarray of shape (n, d)
             Rows; NaN where a value is missing.
         """
-        filled = np.where(np.isnan(X), self.fill, X) - self.centre
+        filled = self.filled(X) - self.centre
         mapped = filled * self.matrix if self.matrix.ndim == 1 else filled @ self.matrix
         return np.asarray(mapped, dtype=X.dtype)
+
+    def filled(self, X: FloatArray) -> FloatArray:
+        """Return rows with missing values filled, as the user knows them."""
+        return np.where(np.isnan(X), self.fill, X)
 
     def fold_into(
         self, weight: Float64Array, bias: Float64Array

@@ -160,28 +160,28 @@ def _by_group(
         whole = _by_chance(labels, environments, seed)
     else:
         whole = _by_file(labels, environments, split, seed)
-    found, codes = groups_of(labels, environments)
-    taken = [found.index(pair) for pair in _asked_for(found, groups)]
-    if groups is None:
-        taken = [g for g in taken if _why_not(g, labels, codes, whole) == ""]
-    else:
-        for g in taken:
-            if why := _why_not(g, labels, codes, whole):
-                raise ValueError(f"group {brief(name_of(found[g]))} cannot be left out: {why}.")
-    if not taken:
+    # Groups of the training rows: which there are must not depend on labels of test rows.
+    found, codes = groups_of(labels[whole.training], environments[whole.training])
+    classes = [group[0] for group in found]
+    possible = [group for group in found if classes.count(group[0]) > 1]
+    taken = possible if groups is None else _asked_for(found, groups)
+    lonely = [name_of(group) for group in taken if group not in possible]
+    if lonely or not taken:
         raise ValueError(
-            f"test={LEAVE_GROUP_OUT!r} leaves out one (class, environment) group at a time, and "
-            "here no class has training rows in two environments and the group test rows: use "
+            f"test={LEAVE_GROUP_OUT!r} cannot leave out "
+            f"{brief(lonely[0]) if lonely else 'any group'}: its class has training rows in one "
+            "environment only, and none would be left. Leave out a group of another class, or use "
             "test='random'."
         )
+    validation = [(labels[row], environments[row]) for row in whole.validation]
     return [
         whole._replace(
-            name=name_of(found[g]),
-            training=whole.training[codes[whole.training] != g],
-            validation=whole.validation[codes[whole.validation] != g],
-            left_out=name_of(found[g]),
+            name=name_of(group),
+            training=whole.training[codes != found.index(group)],
+            validation=whole.validation[[pair != group for pair in validation]],
+            left_out=name_of(group),
         )
-        for g in taken
+        for group in taken
     ]
 
 
@@ -207,20 +207,6 @@ def _asked_for(found: list[tuple[Any, Any]], groups: Sequence[Any] | None) -> li
 
 def _plain(name: str) -> str:
     return "".join(name.split())
-
-
-def _why_not(group: int, labels: Any, codes: IntArray, whole: Round) -> str:
-    """Return why a group cannot be left out; "" if it can."""
-    trained = whole.training[codes[whole.training] >= 0]
-    own = codes[trained] == group
-    same_class = labels[trained] == labels[np.flatnonzero(codes == group)[0]]
-    if not own.any():
-        return "it has no training rows already"
-    if not (same_class & ~own).any():
-        return "its class would have no training rows"
-    if not (codes[whole.test] == group).any():
-        return "it has no test rows"
-    return ""
 
 
 def _set_apart(

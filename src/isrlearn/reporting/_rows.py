@@ -5,8 +5,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._shown import DIRECTIONS, EXTREMES, UNNUMBERED, Head, Shown, amounts_of
-from isrlearn._typing import Float64Array, FloatArray, IntArray
+from isrlearn._shown import (
+    DIRECTIONS,
+    EXTREMES,
+    UNNUMBERED,
+    Head,
+    Shown,
+    amounts_of,
+    feature_shares,
+    within_classes,
+)
+from isrlearn._typing import Float64Array, IntArray
 from isrlearn.reporting._content import Direction, Example, Plane
 
 UNKNOWN: Final = "(unknown)"
@@ -86,7 +95,7 @@ def _direction(shown: Shown, amount: Float64Array, illustrate: Illustrate | None
     shares = feature_shares(shown.features, amount, classes)
     first = np.argsort(-shares, kind="stable")[:FEATURES]
     # The sign of a direction is arbitrary: more of it is more of the feature that goes with it.
-    strongest = _within(shown.features[:, first[:1]], classes)[:, 0]
+    strongest = within_classes(shown.features[:, first[:1]], classes)[:, 0]
     amount = amount if strongest @ amount >= 0 else -amount
     order = np.argsort(amount, kind="stable")
     in_spreads = amount / (float(amount.std()) or 1.0)
@@ -102,39 +111,6 @@ def _direction(shown: Shown, amount: Float64Array, illustrate: Illustrate | None
         least=examples(order[:each]),
         features=tuple((shown.feature_names[j], float(shares[j])) for j in first),
     )
-
-
-def feature_shares(features: FloatArray, amount: Float64Array, classes: IntArray) -> Float64Array:
-    """Return the squared correlation of each feature with an amount, given the class, (p,).
-
-    Parameters
-    ----------
-    features : ndarray of shape (n, p)
-        Features as the user knows them.
-    amount : ndarray of shape (n,)
-        Of a removed direction.
-    classes : ndarray of shape (n,)
-        Codes of the classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.array([0.0, 1.0, 2.0, 3.0])
-    >>> feature_shares(np.stack([-x, np.ones(4)], axis=1), x, np.zeros(4, dtype=int)).round(2)
-    array([1., 0.])
-    """
-    inside_features, inside_amount = _within(features, classes), _within(amount[:, None], classes)
-    crossed = inside_features.T @ inside_amount[:, 0]
-    size = (inside_features**2).sum(axis=0) * (inside_amount**2).sum()
-    least = np.finfo(np.float64).tiny + 1e-12 * (np.asarray(features) ** 2).sum(axis=0)
-    return np.divide(crossed**2, size, out=np.zeros(len(crossed)), where=size > least)
-
-
-def _within(values: FloatArray, codes: IntArray) -> Float64Array:
-    counts = np.maximum(np.bincount(codes), 1)
-    sums = np.zeros((len(counts), values.shape[1]))
-    np.add.at(sums, codes, values)
-    return np.asarray(values - (sums / counts[:, None])[codes])
 
 
 def _invariant(X: Float64Array, head: Head) -> tuple[Float64Array, bool]:

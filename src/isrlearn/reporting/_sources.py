@@ -147,22 +147,20 @@ def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report
         )
     shown = scene.shown()
     classes = result.model.classes
-    heads = {PLAIN: scene.plain(), SAME: scene.same_head(), "ISR": scene.after}
+    ours = result.title
+    heads = {PLAIN: scene.plain(), SAME: scene.same_head(), ours: scene.after}
     models = {n: scene.scores(head, classes) for n, head in heads.items() if head is not None}
-    groups, methods = methods_of(models, ours="ISR")
+    groups, methods = methods_of(models, ours=ours)
     facts = result.model.made
-    notes = (
-        f"Chosen by {facts['rule']}: {facts['setting']} (accuracy by that rule "
-        f"{facts['score']:.3f}).",
-        f"Features: {facts['prepared']}.",
-    )
+    how = "as it is" if facts["rule"] is None else f"chosen by {facts['rule']}"
+    notes = (f"{ours}, {how}: {facts['setting']}.", f"Features: {facts['prepared']}.")
     return assemble(
-        "Fit of ISR",
+        f"Fit of {ours}",
         verdict_on(
             methods[0],
             methods[-1],
             _scored(scene, shown),
-            _by_removal(models, shown),
+            f"{_by_removal(models, shown, ours)} {result.sentence}".strip(),
             seen=not scene.held_out,
         ),
         groups,
@@ -191,13 +189,13 @@ def _scored(scene: Any, shown: Shown) -> str:
     )
 
 
-def _by_removal(models: Mapping[str, GroupScores], shown: Shown) -> str:
+def _by_removal(models: Mapping[str, GroupScores], shown: Shown, ours: str) -> str:
     """Say what of the change is due to the removal, and not to the head and its weights."""
     if n_removed(shown) == 0:
         return "Nothing is removed: what changed is due to the head and the weights of groups."
     if SAME not in models:
         return ""
-    without, with_it = 100 * models[SAME].worst, 100 * models["ISR"].worst
+    without, with_it = 100 * models[SAME].worst, 100 * models[ours].worst
     return f"By the removal itself, with the same head: {without:.1f} → {with_it:.1f}."
 
 
