@@ -14,7 +14,7 @@ import pytest
 from bad_inputs.stores import small_model
 from report_support import Page
 
-from isrlearn import Report
+from isrlearn import ISR, ISRClassifier, Report
 from isrlearn.cli import main
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io import LinearModel, Schema, read_data
@@ -82,7 +82,8 @@ def test_compare_writes_a_table_a_page_and_json(patients, tmp_path, capsys, test
     isr = next(method for method in found["methods"] if method["method"] == "isr")
     for part in ("plane", "removed"):  # of the first fit, if it removes anything
         assert (f'<h2 id="{part}">' in page) == (isr["n_spurious"][0] > 0)
-    assert "ISR&#39;s head, nothing removed" in page
+    assert "ISR, nothing removed" in page
+    assert found["recommendation"]["title"] in page
     assert Report.load(tmp_path / "o").html == page
 
 
@@ -107,7 +108,7 @@ def test_names_of_the_data_stay_text_in_the_page(tmp_path, random, monkeypatch):
 def test_a_model_predicts_a_new_file_as_it_was_fitted(patients, tmp_path, random, capsys):
     model = tmp_path / "model.safetensors"
     assert run("fit", patients, *COLUMNS, "--out", model) == 0
-    assert "Chosen by worst-group" in capsys.readouterr().out
+    assert "Shipped: ISR" in capsys.readouterr().out
     new = write_patients(tmp_path / "new.csv", random, n=40, hospitals=("elsewhere",))
     assert run("predict", model, new, "--out", tmp_path / "p.csv") == 0
     assert "Right:" in capsys.readouterr().out
@@ -137,7 +138,10 @@ def test_the_model_is_the_chosen_pipeline_folded_into_one_map(tmp_path, random, 
 
     names = data.schema.feature_names
     prepared = prepare(X[split == 0], names, pca=20).apply(X)
-    values = done.selection.estimator.decision_function(prepared)
+    assert done.title == "ISR"
+    train = split == 0
+    model = ISRClassifier(ISR(random_state=0)).fit(prepared[train], y[train], environments=e[train])
+    values = model.decision_function(prepared)
     np.testing.assert_allclose(done.model.decision_function(X), values, atol=1e-8)
     expected = np.mean(done.model.predict(X[split == 2]) == y[split == 2])
     assert done.test.average == pytest.approx(expected)

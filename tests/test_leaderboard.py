@@ -3,9 +3,9 @@
 import csv
 import json
 import math
-import re
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from leaderboard_support import draw
 from sklearn.linear_model import RidgeClassifier, RidgeClassifierCV
 
 from isrlearn import ISR, compare
-from isrlearn.leaderboard import _methods, known_methods
+from isrlearn.leaderboard import Interval, _methods, known_methods
+from isrlearn.leaderboard._recommendation import recommend
 from isrlearn.leaderboard._splits import rounds
 from isrlearn.metrics import average_accuracy, group_scores
 
@@ -77,14 +78,15 @@ def test_identical_methods_differ_by_nothing(random, monkeypatch):
     def nothing_removed(labels, n_features):
         return {"isr": [ISR(0)]}
 
-    monkeypatch.setattr(_methods, "isr_grid", nothing_removed)
+    monkeypatch.setattr(_methods, "default_grid", nothing_removed)
     X, y, e, split = draw(random)
     found = compare(X, y, environments=e, split=split, methods=["isr", "erm"], n_draws=50)
     assert found["isr-head"].against_isr == (0.0, 0.0, 0.0)
     assert found["isr"].against_isr is None
     difference = found["isr"].worst_group.value - found["erm"].worst_group.value
     assert found["erm"].against_isr.value == pytest.approx(difference)
-    assert "with 0 directions removed" in found.verdict
+    assert "Removal itself gained +0.0 points [0.0, 0.0]" in found.verdict
+    assert found.verdict.endswith("within chance.")
 
 
 OWN = """
@@ -146,7 +148,8 @@ def test_an_estimator_of_the_users_joins(random, own):
     assert weights[f"{own}:Neighbours"] is None
     with pytest.raises(KeyError, match="isr"):
         found["isr"]
-    assert found.verdict == f"Best worst group: {found.entries[0].title}."
+    assert found.recommendation.title == found.entries[0].title
+    assert "Removal" not in found.verdict
 
 
 def test_an_estimator_of_the_users_may_keep_what_it_learns_to_itself(random, own):
@@ -239,9 +242,105 @@ def test_the_verdict_gives_the_number_of_directions_removed(random):
     found = compare(X, y, environments=e, split=split, **options)
     (outcome,) = (o for o in found.outcomes if o.key == "isr")
     assert found["isr"].n_spurious == (outcome.n_spurious,)
-    assert re.search(rf"with {outcome.n_spurious} directions? removed", found.verdict)
-    assert "of the best rival, ERM" in found.verdict
-    assert "Removal itself gave" in found.verdict
+
+
+@pytest.mark.parametrize(
+    ("test", "question"),
+    [
+        ("split", "environments like these"),
+        ("leave-one-environment-out", "a new environment"),
+        ("leave-one-group-out", "a group without training rows"),
+    ],
+)
+def test_the_recommendation_answers_the_question_that_was_asked(random, test, question):
+    X, y, e, split = draw(random, n=400)
+    options = {"n_seeds": 1, "n_draws": 50, "methods": ["isr", "erm", "isr-chosen"]}
+    found = compare(X, y, environments=e, split=split, test=test, **options)
+    recommended = found.recommendation
+    assert recommended.question == question
+    assert recommended.headline.startswith(f"For {question}, ")
+    first = next(e for e in found.entries if e.key != "isr-chosen-head")  # which cannot be shipped
+    assert recommended.worst_group == first.worst_group
+    assert f"{100 * first.worst_group.value:.1f} %" in recommended.reason
+    assert str(recommended) == found.verdict == found.to_dict()["verdict"]
+    assert found.to_dict()["recommendation"]["key"] == first.key
+
+
+def interval_of(value, low=None, high=None):
+    return Interval(value, value if low is None else low, value if high is None else high)
+
+
+def recommended(leads, best="isr"):
+    """A recommendation among ISR, its twin and two rivals, by their leads over the best."""
+    titles = {
+        "isr": "ISR",
+        "group-dro": "GroupDRO",
+        "erm": "ERM",
+        "isr-head": "ISR, nothing removed",
+    }
+    order = [best, *(key for key in titles if key != best)]
+    entries = [
+        SimpleNamespace(key=key, title=titles[key], worst_group=interval_of(0.8 - 0.1 * i))
+        for i, key in enumerate(order)
+    ]
+    return recommend(entries, lambda a, b: leads.get((a, b)), "random")
+
+
+def test_a_lead_beyond_chance_is_said_as_one():
+    clear = interval_of(0.1, 0.05, 0.15)
+    leads = {("isr", key): clear for key in ("group-dro", "erm", "isr-head")}
+    found = recommended(leads)
+    assert found.headline == "For environments like these, ship ISR"
+    assert found.tied == ()
+    assert "a difference of +10.0 points [5.0, 15.0]." in found.reason
+    assert found.removal.endswith("over the same head without it.")
+    assert found.fit_options == ""
+
+
+def test_a_difference_within_chance_is_a_tie():
+    leads = {("isr", key): interval_of(0.1, -0.05, 0.2) for key in ("group-dro", "isr-head")}
+    leads["isr", "erm"] = interval_of(0.2, 0.1, 0.3)
+    found = recommended(leads)
+    assert found.headline == "For environments like these, a tie: ISR, GroupDRO"
+    assert "within chance" in found.reason
+    assert "within chance" in found.removal
+
+
+def test_a_rival_that_wins_is_recommended():
+    clear = interval_of(0.1, 0.05, 0.15)
+    leads = {("group-dro", key): clear for key in ("isr", "erm")}
+    leads["isr", "isr-head"] = interval_of(-0.1, -0.2, -0.05)
+    found = recommended(leads, best="group-dro")
+    assert found.headline == "For environments like these, ship GroupDRO"
+    assert found.fit_options == "--method group-dro"
+    assert found.removal.endswith("it did harm.")
+
+
+def test_groups_left_out_are_scored_one_by_one_with_the_others(random):
+    X, y, e, split = draw(random, n=400)
+    names = [f"{c}, {v}" for c in (0, 1) for v in range(3)]
+    found = compare(X, y, environments=e, split=split, test="leave-one-group-out", **QUICK)
+    for entry in found.entries:
+        worst = {name: [] for name in names}
+        for outcome in (o for o in found.outcomes if o.key == entry.key):
+            rows = outcome.test
+            np.testing.assert_array_equal(rows, np.flatnonzero(split == 2))
+            scores = group_scores(y[rows], outcome.predicted, environments=e[rows])
+            worst[outcome.name].append(scores.worst)
+        assert entry.left_out == pytest.approx({name: np.mean(worst[name]) for name in names})
+        assert entry.worst_group.value == pytest.approx(np.mean(list(entry.left_out.values())))
+    assert "worst without 1, 2" in found.records()[0]
+
+
+def test_notes_on_small_groups_hold_for_a_draw(random):
+    """Eight test rows of a group in each of three draws are not twenty-four."""
+    y, e = np.repeat([0, 0, 1, 1], 120), np.tile([0, 1], 240)
+    kept = np.flatnonzero((y == 0) | (e == 0) | (np.arange(480) < 320))  # 40 rows of group 1, 1
+    y, e = y[kept], e[kept]
+    assert np.sum((y == 1) & (e == 1)) == 40
+    X = random.normal(size=(len(y), 3))
+    found = compare(X, y, environments=e, methods=["erm"], n_draws=10)
+    assert found.notes == ("fewer than 10 test rows in a draw, so little is known: 1, 1 (8).",)
 
 
 def test_the_watcher_sees_every_task(random):
@@ -249,7 +348,7 @@ def test_the_watcher_sees_every_task(random):
     seen = []
     options = {"methods": ["erm", "dfr"], "n_seeds": 2, "n_draws": 20}
     compare(X, y, environments=e, split=split, watch=lambda *n: seen.append(n), **options)
-    assert seen == [("Comparing", done, 3) for done in (1, 2, 3)]
+    assert seen == [("Comparing", done, 3) for done in (0, 1, 2, 3)]
 
 
 def refused(X, y, **options):

@@ -12,7 +12,7 @@ from isrlearn.leaderboard._preparation import prepare
 from isrlearn.leaderboard._splits import rounds
 from isrlearn.metrics import group_scores
 
-ALL = {*known_methods(), "isr-head"}
+ALL = {*known_methods(), "isr-head", "isr-chosen-head"}
 NAMES = tuple("abcd")
 
 
@@ -36,11 +36,14 @@ def with_noise(X, rows, random):
     return changed
 
 
+@pytest.mark.parametrize("how", ["split", "leave-one-group-out"])
 @pytest.mark.parametrize("rule", RULES)
-def test_no_method_looks_at_test_rows(random, rule):
+def test_no_method_looks_at_test_rows(random, rule, how):
     X, y, e, split = draw(random)
     test = split == 2
-    options = {"rule": rule, "test": "split", "n_seeds": 2}
+    options = {"rule": rule, "test": how, "n_seeds": 2}
+    if how != "split":
+        options["groups"] = ["1, 2"]
     before = outcomes(X, y, e, split, **options)
     assert {o.key for o in before} == ALL
     assert len(before) == 2 * len(ALL)
@@ -111,6 +114,21 @@ def test_no_method_looks_at_the_environment_left_out(random, monkeypatch, rule, 
     assert_same_models(*(of_round(found, left_out) for found in (before, after)))
     other = (left_out + 1) % E
     assert differ(of_round(before, other), of_round(after, other)) >= {"erm", "isr", "isr-head"}
+
+
+def test_no_method_looks_at_the_group_left_out(random, monkeypatch):
+    monkeypatch.setattr(_methods, "isr_grid", fewer_settings)
+    X, y, e, split = draw(random)
+    gone = (y == 1) & (e == 2) & (split < 2)
+    options = {"test": "leave-one-group-out", "groups": ["1, 2", "0, 1"], "n_seeds": 1}
+    before = outcomes(X, y, e, split, **options)
+    after = outcomes(with_noise(X, gone, random), y, e, split, **options)
+    for name, same in (("1, 2", True), ("0, 1", False)):
+        a, b = ([o for o in found if o.name == name] for found in (before, after))
+        if same:
+            assert_same_models(a, b)
+        else:
+            assert differ(a, b) >= {"erm", "isr", "isr-head", "isr-chosen", "group-dro", "dfr"}
 
 
 def fewer_settings(labels, n_features):

@@ -1,5 +1,7 @@
 """What limits the figures of a comparison: intervals, and the notes beside them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from leaderboard_support import draw
@@ -7,7 +9,7 @@ from leaderboard_support import draw
 from isrlearn import compare
 from isrlearn.leaderboard import Interval
 from isrlearn.leaderboard._bootstrap import difference_interval, interval, worst_group_draws
-from isrlearn.leaderboard._result import _standing
+from isrlearn.leaderboard._recommendation import recommend
 
 QUICK = {"methods": ["erm"], "n_seeds": 1, "n_draws": 20}
 
@@ -43,17 +45,19 @@ def test_intervals_of_small_groups_hold_the_truth(random):
 
 
 @pytest.mark.parametrize(
-    ("gain", "words"),
+    ("lead", "tied"),
     [
-        (Interval(0.1, 0.01, 0.2), "better"),
-        (Interval(0.1, 0.0, 0.2), "no difference"),
-        (Interval(-0.1, -0.2, 0.01), "no difference"),
-        (Interval(-0.1, -0.2, 0.0), "worse"),
-        (Interval(0.0, 0.0, 0.0), "no difference"),
+        (Interval(0.1, 0.01, 0.2), False),
+        (Interval(0.1, 0.0, 0.2), True),
+        (Interval(0.1, -0.1, 0.2), True),
+        (Interval(0.0, 0.0, 0.0), True),
     ],
 )
-def test_a_tie_is_never_counted_for_isr(gain, words):
-    assert words in _standing(gain)
+def test_a_lead_counts_only_beyond_chance(lead, tied):
+    worst = Interval(0.8, 0.7, 0.9)
+    entries = [SimpleNamespace(key=k, title=k, worst_group=worst) for k in ("isr", "erm")]
+    found = recommend(entries, lambda a, b: lead if b == "erm" else None, "random")
+    assert found.tied == (("erm",) if tied else ())
 
 
 def test_notes_name_small_groups_lonely_classes_and_rows_without_environment(random):

@@ -201,11 +201,48 @@ def test_rounds_divide_the_rows_and_repeat(random, test, rule):
     e = np.where(random.random(len(y)) < 0.05, None, e.astype(object))
     parts, again = (rounds(y, e, split, test, 2, rule) for _ in range(2))
     for part, same in zip(parts, again, strict=True):
-        rows = np.concatenate(part[2:])
+        rows = np.concatenate([part.training, part.validation, part.test])
         assert sorted(rows) == list(range(len(y)))
         assert part.rows == same.rows
         assert (part.name, part.seed) == (same.name, same.seed)
     assert {part.seed for part in parts} == {0, 1}
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_every_group_is_left_out_of_training_and_validation_once(random, given):
+    _, y, e, split = draw(random, n=300)
+    e = np.where(random.random(len(y)) < 0.05, None, e.astype(object))
+    split = split if given else None
+    test = "leave-one-group-out"
+    parts = rounds(y, e, split, test, 2, "worst-group")
+    whole = {
+        p.seed: p for p in rounds(y, e, split, "split" if given else "random", 2, "worst-group")
+    }
+    assert [part.left_out for part in parts] == 2 * [f"{c}, {v}" for c in (0, 1) for v in range(3)]
+    for part in parts:
+        c, v = map(int, part.left_out.split(", "))
+        gone = np.flatnonzero((y == c) & (e == v))
+        np.testing.assert_array_equal(part.test, whole[part.seed].test)
+        for name in ("training", "validation"):
+            everything = getattr(whole[part.seed], name)
+            np.testing.assert_array_equal(getattr(part, name), np.setdiff1d(everything, gone))
+            assert len(getattr(part, name)) < len(everything)
+    some = rounds(y, e, split, test, 1, "worst-group", ["1, 2", (0, 1)])
+    assert [part.left_out for part in some] == ["1, 2", "0, 1"]
+
+
+def test_groups_that_cannot_be_left_out_are_named(random):
+    _, y, e, split = draw(random, n=300)
+    alone = np.where(y == 1, 0, e)  # class 1 comes from one environment
+    arguments = "leave-one-group-out", 1, "worst-group"
+    parts = rounds(y, alone, split, *arguments)
+    assert [part.left_out for part in parts] == ["0, 0", "0, 1", "0, 2"]
+    with pytest.raises(ValueError, match="cannot leave out '1, 0': its class has training rows in"):
+        rounds(y, alone, split, *arguments, ["1,0"])
+    with pytest.raises(ValueError, match=r"group '1, 7' is not there: choose from 0, 0; 0, 1"):
+        rounds(y, e, split, *arguments, ["1, 7"])
+    with pytest.raises(ValueError, match="groups names groups to leave out, which test='random'"):
+        rounds(y, e, None, "random", 1, "worst-group", ["1, 0"])
 
 
 def groups(y, e, rows):

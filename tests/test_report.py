@@ -13,7 +13,14 @@ from sklearn.linear_model import LogisticRegression
 
 import isrlearn
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, ISRRegressor, Report, compare
-from isrlearn._shown import EXTREMES, amounts_of, rows_to_show, show_rows, spectrum_band
+from isrlearn._shown import (
+    EXTREMES,
+    amounts_of,
+    feature_shares,
+    rows_to_show,
+    show_rows,
+    spectrum_band,
+)
 from isrlearn._text import isolated, visible
 from isrlearn.io import read_data
 from isrlearn.leaderboard import Entry, Interval, fit_data
@@ -23,7 +30,6 @@ from isrlearn.metrics import group_scores
 from isrlearn.reporting import geometry_html
 from isrlearn.reporting._images import data_address
 from isrlearn.reporting._page import script_hash
-from isrlearn._shown import feature_shares
 from isrlearn.reporting._rows import _coded, plane_of
 from isrlearn.reporting._scores import worst_estimate
 
@@ -493,7 +499,9 @@ def test_a_page_of_halves_of_characters_can_be_written(random, tmp_path):
 
 def test_commas_in_names_lose_no_group():
     groups = (Group("a", "b, c", 3), Group("a, b", "c", 4))
-    entry = Entry("k", "T", "", 0.5, 0.5, Interval(0.1, 0, 1), "", (0.1, 0.9), None, (), (), 0, 0)
+    entry = Entry(
+        "k", "T", "", 0.5, 0.5, Interval(0.1, 0, 1), "", (0.1, 0.9), {}, None, (), (), 0, 0
+    )
     accuracies = [v for n, v in entry.record(groups).items() if n.startswith("accuracy ")]
     assert sorted(accuracies) == [0.1, 0.9]
 

@@ -73,7 +73,9 @@ def entries_of(
     )
     titles = _titles(methods, rule)
     entries = [_entry(key, titles[key], scored, outcomes, names) for key in keys]
-    entries.sort(key=lambda entry: -entry.worst_group.value)
+    # Equal ones: ISR as it is first, twins last.
+    order = {ISR_KEY: -1} | dict.fromkeys(TWINS.values(), 1)
+    entries.sort(key=lambda entry: (-entry.worst_group.value, order.get(entry.key, 0)))
     return tuple(entries), tuple(names), recommend(entries, scored.difference, test)
 
 

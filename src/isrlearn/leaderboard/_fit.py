@@ -56,7 +56,7 @@ class Fitted(NamedTuple):
     ...     np.savez(f"{folder}/p.npz", split=np.arange(333) % 3, **rows)
     ...     fitted = fit_data(read_data(f"{folder}/p.npz"))
     >>> fitted.title, fitted.removed, int(fitted.test.sizes.sum())
-    ('ISR', '4 directions (body_mass_g 100 %, flipper_length_mm 100 %, bill_depth_mm 100 %)', 111)
+    ('ISR', '2 directions', 111)
     """
 
     model: LinearModel
