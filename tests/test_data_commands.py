@@ -82,7 +82,7 @@ def test_compare_writes_a_table_a_page_and_json(patients, tmp_path, capsys, test
     isr = next(method for method in found["methods"] if method["method"] == "isr")
     for part in ("plane", "removed"):  # of the first fit, if it removes anything
         assert (f'<h2 id="{part}">' in page) == (isr["n_spurious"][0] > 0)
-    assert "ISR, nothing removed" in page
+    assert "ISR without removal" in page
     assert found["recommendation"]["title"] in page
     assert Report.load(tmp_path / "o").html == page
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -105,9 +106,9 @@ def compare(
             )
         with working("Writing the report ..."):
             made = made_here(begin, seed=f"0 to {seeds - 1}", notes=notes)
-            _write(result, list(files.values()), f"Methods on {data.name}", made)
-    words = columns.words(data)
-    return Result(result.to_dict(), [*_text(result), *_next_steps(result, words)], files)
+            steps = _next_steps(result, columns.words(data))
+            _write(result, list(files.values()), f"Methods on {data.name}", made, steps)
+    return Result({**result.to_dict(), "steps": steps}, [*_text(result), *steps], files)
 
 
 def _many_classes(rows: Any) -> list[str]:
@@ -123,10 +124,11 @@ def _unused_split(rows: Any, test: str | None) -> list[str]:
     return [f"the split of the file is not used, since the test is {test}."]
 
 
-def _write(result: Any, files: list[Path], title: str, made: Any) -> None:
+def _write(result: Any, files: list[Path], title: str, made: Any, steps: list[str]) -> None:
     from isrlearn.reporting import report
 
     page = report(result, title=title, made=made)
+    page = replace(page, verdict=replace(page.verdict, steps=tuple(steps)))
     with written_together(*files) as (table, figures, shown):
         result.to_csv(table)
         write_result(figures, page, result.to_dict())

@@ -168,7 +168,7 @@ def _titles(methods: list[Method], rule: str) -> dict[str, tuple[str, str]]:
         found[method.key] = (method.title, uses)
     for key in TWINS.keys() & found.keys():
         title, uses = found[key]
-        found[TWINS[key]] = (f"{title}, nothing removed", uses)
+        found[TWINS[key]] = (f"{title} without removal", uses)
     if ISR_KEY in found:  # chooses nothing
         labels = "training labels and environments"
         found |= {key: (found[key][0], labels) for key in (ISR_KEY, TWINS[ISR_KEY])}

@@ -119,10 +119,11 @@ def _removal(key: str, gain: Gain) -> str:
     found = gain(key, TWINS[key])
     if found is None:
         return ""
+    if found.high < 0:
+        cost = Interval(-found.value, -found.high, -found.low)
+        return f"Removal itself cost {points(cost)} against the same head without it."
     text = f"Removal itself gained {points(found)} over the same head without it"
-    if found.low > 0:
-        return f"{text}."
-    return f"{text}: it did harm." if found.high < 0 else f"{text}: within chance."
+    return f"{text}." if found.low > 0 else f"{text}: within chance."
 
 
 def percent(found: Interval) -> str:
@@ -134,7 +135,7 @@ def points(found: Interval | None) -> str:
     """Return a difference with its interval, in points."""
     if found is None:
         return "an unknown number of points"
-    return f"{100 * found.value + 0.0:+.1f} points {ends(found)}"
+    return f"{round(100 * found.value, 1) + 0.0:.1f} points {ends(found)}"
 
 
 def ends(found: Interval) -> str:

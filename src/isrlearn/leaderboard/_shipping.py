@@ -165,14 +165,14 @@ def disagreement(default: str, chosen: str, default_score: float, chosen_score: 
 
     Examples
     --------
-    >>> disagreement("1 direction (brightness 100 %)", "nothing", 0.816, 0.843)[:62]
-    'The default removes 1 direction (brightness 100 %), the model '
+    >>> disagreement("1 direction (brightness 100%)", "nothing", 0.816, 0.843)[:51]
+    'The default removes 1 direction (brightness 100%); '
     """
     return (
-        f"The default removes {default}, the model chosen on validation rows {chosen}, where their "
-        f"worst group has {100 * default_score:.1f} % and {100 * chosen_score:.1f} %: believe the "
-        "default for an environment that training has not seen, the other for rows from these "
-        "environments (--rule worst-group ships it)."
+        f"The default removes {default}; validation rows prefer a model that removes {chosen}: "
+        f"{100 * chosen_score:.1f} % in their worst group against {100 * default_score:.1f} %. "
+        "Believe the default for an environment that training has not seen, validation for rows "
+        "from these environments: --rule worst-group ships its choice."
     )
 
 
@@ -202,5 +202,5 @@ def removed_in_words(
         return text
     shares: Float64Array = shares_removed(features, amounts_of(model.subspace_, X), y)
     order = [j for j in np.argsort(-shares, kind="stable")[:MOST_NAMED] if shares[j] >= NOTABLE]
-    named = ", ".join(f"{names[j]} {100 * shares[j]:.0f} %" for j in order)
+    named = ", ".join(f"{names[j]} {100 * shares[j]:.0f}%" for j in order)
     return f"{text} ({named})" if named else text

@@ -55,6 +55,8 @@ class Verdict:
     """Which rows were scored, in words."""
     headline: str = ""
     """What to do, in a few words."""
+    steps: tuple[str, ...] = ()
+    """Commands to go on with, each with what it does."""
 
 
 @dataclass(frozen=True)

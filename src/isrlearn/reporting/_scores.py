@@ -89,12 +89,13 @@ def methods_of(
 def compared(result: Comparison) -> tuple[tuple[Group, ...], tuple[Method, ...]]:
     """Return groups and lines of a comparison."""
     groups = tuple(Group(str(g.label), str(g.environment), g.size) for g in result.groups)
+    n_rounds = result.n_seeds * max(1, len(result.entries[0].left_out))
     lines = (
         Method(
             entry.title,
             entry.average,
             Estimate(*entry.worst_group),
-            entry.worst if result.n_seeds == 1 else f"worst of each draw, mean of {result.n_seeds}",
+            entry.worst if n_rounds == 1 else f"worst group of each round, mean of {n_rounds}",
             tuple(None if np.isnan(value) else value for value in entry.groups),
             entry.key == "isr",
         )

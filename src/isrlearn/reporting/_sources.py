@@ -21,7 +21,7 @@ from isrlearn.reporting._scores import compared, methods_of, recommended, verdic
 from isrlearn.reporting._tables import comparison_tables, group_table
 
 PLAIN: Final = "plain training"
-SAME: Final = "ISR, nothing removed"
+SAME: Final = "ISR without removal"
 
 
 def report(
@@ -156,12 +156,15 @@ def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report
     notes = (f"{ours}, {how}: {facts['setting']}.", f"Features: {facts['prepared']}.")
     return assemble(
         f"Fit of {ours}",
-        verdict_on(
-            methods[0],
-            methods[-1],
-            _scored(scene, shown),
-            f"{_by_removal(models, shown, ours)} {result.sentence}".strip(),
-            seen=not scene.held_out,
+        replace(
+            verdict_on(
+                methods[0],
+                methods[-1],
+                _scored(scene, shown),
+                f"{_by_removal(models, shown, ours)} {result.sentence}".strip(),
+                seen=not scene.held_out,
+            ),
+            headline=f"{ours} removes {result.removed}",
         ),
         groups,
         methods,
