@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from cyclopts import App
 
-from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, LogisticHead
 from isrlearn._rules import environment_folds, stratified_part
 from isrlearn.datasets import load_colored_digits
 from isrlearn.io import read_data
@@ -112,7 +112,8 @@ def study(*, data: Path = Path("build/data"), out: Path = Path("build/default.cs
 def _score(part: tuple[Rows, Rows, bool], make: Any, weight: str | None) -> tuple[float, int]:
     (X, y, e), (X_new, y_new, e_new), by_group = part
     isr = soft(X, y, e) if make is None else make()
-    clf = ISRClassifier(isr, group_weight=weight).fit(X, y, environments=e)
+    head = LogisticHead(max_iter=1000, tol=1e-6)
+    clf = ISRClassifier(isr, head, group_weight=weight).fit(X, y, environments=e)
     scores = group_scores(y_new, clf.predict(X_new), environments=e_new)
     return (scores.worst if by_group else scores.average), clf.n_spurious_
 

@@ -36,10 +36,13 @@ GAINS = (
     "best rival",
     "ISR − best rival",
     "ISR − ERM",
-    "ISR − its head without removal",
+    "ISR − ISR without removal",
+    "ISR − ISR chosen",
 )
+OURS = ("isr", "isr-head", "isr-chosen", "isr-chosen-head")
 KEYS = (
-    *("isr", "isr-head", "group-reweighted", "group-dro", "dfr", "subsampled", "leace-class"),
+    *OURS,
+    *("group-reweighted", "group-dro", "dfr", "subsampled", "leace-class"),
     *("leace", "inlp", "coral", "v-rex", "irm", "class-reweighted", "erm"),
 )
 ONE_OUT = ("--test", "leave-one-environment-out")
@@ -217,8 +220,8 @@ def _summary(found: dict[str, dict[str, Any]]) -> str:
 def _gains(by_key: dict[str, dict[str, Any]]) -> list[str]:
     lines = [f"| | {' | '.join(GAINS)} |", f"|---|{'---|' * len(GAINS)}"]
     for title, methods in by_key.items():
-        rival = next(m for m in methods.values() if m["method"] not in ("isr", "isr-head"))
-        compared = (rival, methods["erm"], methods["isr-head"])
+        rival = next(m for m in methods.values() if m["method"] not in OURS)
+        compared = (rival, methods["erm"], methods["isr-head"], methods["isr-chosen"])
         gains = [_with_interval(m, "isr_minus_this", signed=True) for m in compared]
         removed = _distinct(methods["isr"]["n_spurious"])
         lines.append("| " + " | ".join([title, removed, rival["title"], *gains]) + " |")
