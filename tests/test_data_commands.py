@@ -14,6 +14,7 @@ import pytest
 from bad_inputs.stores import small_model
 from report_support import Page
 
+import isrlearn
 from isrlearn import Report
 from isrlearn.cli import main
 from isrlearn.exceptions import ModelFileError
@@ -120,6 +121,22 @@ def test_a_model_predicts_a_new_file_as_it_was_fitted(patients, tmp_path, random
     shares = [[float(p[f"probability {c}"]) for c in ("no", "yes")] for p in predicted]
     np.testing.assert_allclose(np.sum(shares, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(shares, loaded.predict_proba(rows.features), atol=1e-5)
+
+
+def test_a_model_of_a_file_predicts_a_dataframe_as_the_command_does(patients, tmp_path, random):
+    """Columns in another order were taken by position, and text was refused."""
+    pandas = pytest.importorskip("pandas")
+    model, new = tmp_path / "m.safetensors", write_patients(tmp_path / "new.csv", random, n=40)
+    assert run("fit", patients, *COLUMNS, "--out", model) == 0
+    assert run("predict", model, new, "--out", tmp_path / "p.csv") == 0
+    predicted = pandas.read_csv(tmp_path / "p.csv")
+    table = pandas.read_csv(new)
+    turned = table[list(reversed(table.columns))]
+    for rows in (table, turned, turned.drop(columns=["has disease", "which hospital"])):
+        found = isrlearn.load(model)
+        assert found.predict(rows).tolist() == predicted["prediction"].tolist()
+        shares = found.predict_proba(rows)[:, 1]
+        np.testing.assert_allclose(shares, predicted["probability yes"], rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_features", [3, 30])

@@ -24,6 +24,7 @@ from isrlearn.io._encoding import (
     notes_on_categories,
     notes_on_counters,
     notes_on_gaps,
+    refuse_absent,
 )
 from isrlearn.io._roles import Asked, Roles, asked_for, find_roles
 from isrlearn.io._rows import TRAIN, Rows, Source, read_rows
@@ -260,7 +261,10 @@ def _table_features(
     excluded = {*roles.names(), *asked.drop}
     names = [name for name in table.names if name not in excluded]
     if asked.schema is not None:
-        notes = _compare_columns(table, names, asked.schema)
+        wanted = [column.name for column in asked.schema.columns]
+        refuse_absent(table.path, names, wanted)
+        extra = [name for name in names if name not in wanted]
+        notes = [f"not used, as the model does not know them: {named(extra)}."] if extra else []
         notes += notes_on_categories(table, asked.schema.columns)
         features = encode_columns(table, asked.schema.columns)[rows.kept]
         return features, asked.schema, notes + notes_on_gaps(asked.schema.feature_names, features)
@@ -270,18 +274,6 @@ def _table_features(
     notes = choice.notes() + notes_on_categories(table, schema.columns)
     notes += notes_on_gaps(schema.feature_names, features)
     return features, schema, notes + notes_on_counters(schema.feature_names, features)
-
-
-def _compare_columns(table: Table, names: Sequence[str], schema: Schema) -> list[str]:
-    wanted = [column.name for column in schema.columns]
-    absent = [name for name in wanted if name not in names]
-    if absent:
-        raise DataError(
-            f"{table.path} lacks {len(absent)} of the {len(wanted)} columns that the model was "
-            f"fitted on: add {named(absent)}."
-        )
-    extra = [name for name in names if name not in wanted]
-    return [f"not used, as the model does not know them: {named(extra)}."] if extra else []
 
 
 def _array_features(

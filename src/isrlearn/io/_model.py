@@ -11,8 +11,9 @@ from scipy.special import expit, softmax
 from isrlearn._folding import fold
 from isrlearn._labels import LONGEST
 from isrlearn._limits import refuse_wide_names
-from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.exceptions import ModelFileError
+from isrlearn.io._frames import frame_features, is_frame
 from isrlearn.io._schema import Column, Schema
 from isrlearn.io._tensors import protocol_of, read_tensors, write_tensors
 
@@ -88,35 +89,37 @@ class LinearModel:
             if name != "fill" and not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} has values that are not finite: no model has those.")
 
-    def decision_function(self, features: FloatArray) -> Float64Array:
+    def decision_function(self, features: Any) -> Float64Array:
         """Return decision values, (n,) for two classes, else (n, k).
 
         Parameters
         ----------
-        features : ndarray of shape (n, d)
-            Rows as `read_data` gives them with the schema of the model.
+        features : DataFrame or ndarray of shape (n, d)
+            Of a DataFrame, columns are found by the names in the schema, in any order; text is
+            encoded as it is in a file, and other columns are ignored. An array has the columns
+            that `read_data` gives with the schema of the model, in their order.
         """
         values = self._filled(features) @ self.weight.T + self.bias
         return np.asarray(values[:, 0] if len(self.bias) == 1 else values)
 
-    def predict(self, features: FloatArray) -> LabelArray:
+    def predict(self, features: Any) -> LabelArray:
         """Return the predicted class of each row.
 
         Parameters
         ----------
-        features : ndarray of shape (n, d)
+        features : DataFrame or ndarray of shape (n, d)
             As in `decision_function`.
         """
         values = self.decision_function(features)
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
         return np.asarray(self.classes[codes])
 
-    def predict_proba(self, features: FloatArray) -> Float64Array:
+    def predict_proba(self, features: Any) -> Float64Array:
         """Return the probability of each class, (n, k).
 
         Parameters
         ----------
-        features : ndarray of shape (n, d)
+        features : DataFrame or ndarray of shape (n, d)
             As in `decision_function`.
         """
         values = self.decision_function(features)
@@ -202,7 +205,9 @@ class LinearModel:
         fill = np.full(n_features, np.nan)
         return cls(np.atleast_2d(weight), np.atleast_1d(bias), fill, classes, schema)
 
-    def _filled(self, features: FloatArray) -> Float64Array:
+    def _filled(self, features: Any) -> Float64Array:
+        if is_frame(features):
+            features = frame_features(features, self.schema)
         X = np.asarray(features, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.fill):
             raise ValueError(

@@ -173,10 +173,16 @@ def listed(items: Sequence[str], most: int = MOST_NAMED) -> str:
 
 def nearest(name: str, names: Sequence[str], part: str) -> str:
     """Return a sentence that suggests which column or array was meant, and lists all."""
+    close = closest(name, names)
+    meant = "name one that is there. " if close is None else f"did you mean {brief(close)}? "
+    return f"{meant}The {part}s are {named(names, MOST_LISTED)}."
+
+
+def closest(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that is written almost as another, whatever the case; None if none is."""
     folded = {candidate.casefold(): candidate for candidate in names}
     close = get_close_matches(name.casefold(), folded, n=1)
-    meant = f"did you mean {brief(folded[close[0]])}? " if close else "name one that is there. "
-    return f"{meant}The {part}s are {named(names, MOST_LISTED)}."
+    return folded[close[0]] if close else None
 
 
 def _split_word(text: str) -> str:
