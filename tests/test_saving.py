@@ -28,6 +28,7 @@ from isrlearn import (
 )
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io import Column, LinearModel, Schema, _skops
+from isrlearn.io._model import with_class_sizes
 
 pytest.importorskip("safetensors")
 pytest.importorskip("skops", exc_type=ImportError)
@@ -314,6 +315,75 @@ def test_a_model_of_an_array_takes_columns_by_position_unless_they_have_its_name
     assert model.decision_function(pandas.DataFrame([[1, 2]], columns=["x1", "x0"])) == [12]
     with pytest.raises(ValueError, match=r"shape \(1, 3\), but the model has 2 features"):
         model.predict(pandas.DataFrame([[1, 2, 3]]))
+
+
+# --- the prior of the classes
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_prior_turns_probabilities_by_the_rule_of_bayes(k, tmp_path, random):
+    X, y, e = draw(random, n_classes=k)
+    model = LinearModel.of(fit(ISRClassifier(ISRMean(1)), X, y, e))
+    shares = random.dirichlet(np.ones(k))
+    expected = model.predict_proba(X) * shares
+    expected /= expected.sum(axis=1, keepdims=True)
+    found = through(model.with_prior(shares), tmp_path / "m.safetensors")
+    np.testing.assert_allclose(found.predict_proba(X), expected, atol=1e-12)
+    named = dict(zip(model.classes.tolist(), 7 * shares, strict=True))
+    np.testing.assert_allclose(model.with_prior(named).bias, found.bias)
+    assert found.made["prior"] == "given"
+    assert model.made == {}
+    alike = model.with_prior(np.ones(k)).predict_proba(X)
+    np.testing.assert_allclose(alike, model.predict_proba(X), atol=1e-12)
+
+
+def test_the_prior_of_the_training_rows_is_that_of_a_head_that_counts_rows_alike(random):
+    """With classes of one variance the intercepts differ by the logs of the shares."""
+    n = 200_000
+    y = (random.random(n) < 0.1).astype(int)
+    X = 2.0 * y[:, None] + random.normal(size=(n, 1))
+    alike, rows = (
+        LinearModel.of(LogisticRegression(class_weight=w, C=1e6).fit(X, y))
+        for w in ("balanced", None)
+    )
+    found = with_class_sizes(alike, np.bincount(y), prior="train")
+    np.testing.assert_allclose(found.bias, rows.bias, atol=0.1)
+    assert abs(alike.bias - rows.bias)[0] > 2
+    assert found.made == {"prior": "training", "class_shares": [np.mean(y == 0), np.mean(y == 1)]}
+
+
+def test_what_the_model_knows_of_its_prior_is_kept(tmp_path, random):
+    kept = with_class_sizes(with_text(), [30, 10])
+    assert kept.made == {"prior": "balanced", "class_shares": [0.75, 0.25]}
+    np.testing.assert_array_equal(kept.bias, with_text().bias)
+    again = through(kept, tmp_path / "m.safetensors").with_prior("training")
+    np.testing.assert_allclose(again.bias, with_text().bias + np.log(1 / 3))
+    assert again.made["prior"] == "training"
+    with pytest.raises(ValueError, match="knows a prior already .'training'.* count twice"):
+        again.with_prior("training")
+    plain = with_class_sizes(with_text(), [30, 10], prior="train", alike=False)
+    assert plain.made["prior"] == "training"
+    np.testing.assert_array_equal(plain.bias, with_text().bias)
+
+
+@pytest.mark.parametrize(
+    ("prior", "says"),
+    [
+        ("training", "prior='training' is not known to this model: give the share of each"),
+        ("uniform", "prior='uniform' is not known"),
+        ({"gull": 1}, "has the labels .'gull'., but the model has the classes .'gull', 'tern'."),
+        ([1, 0], r"prior=\[1, 0\] must be 2 positive shares"),
+        ([1, 1, 1], "must be 2 positive shares, one for each of the classes"),
+        ([1, np.inf], "must be 2 positive shares"),
+        (None, "prior=None must be 2 positive shares"),
+    ],
+)
+def test_a_prior_that_is_none_is_refused(prior, says):
+    with pytest.raises(ValueError, match=says):
+        with_text().with_prior(prior)
+
+
+# --- subspaces
 
 
 def test_a_subspace_comes_back(tmp_path, random):
