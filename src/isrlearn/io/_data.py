@@ -1,7 +1,7 @@
 """Rows of a user's file: features, labels, environments and split."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,11 +26,11 @@ from isrlearn.io._encoding import (
     notes_on_gaps,
     refuse_absent,
 )
-from isrlearn.io._roles import Asked, Roles, asked_for, find_roles
-from isrlearn.io._rows import TRAIN, Rows, Source, read_rows
+from isrlearn.io._roles import Asked, Roles, asked_for, find_roles, require
+from isrlearn.io._rows import TRAIN, Rows, Source, column_texts, read_rows
 from isrlearn.io._schema import Schema
 from isrlearn.io._tables import Table, read_csv, read_parquet
-from isrlearn.io._values import named
+from isrlearn.io._values import Texts, named
 
 FEWEST_ROWS_OF_A_CLASS: Final = 2
 READERS: Final[Mapping[str, Callable[[Path], Source]]] = {
@@ -219,11 +219,11 @@ def read_data(
     ['a', 'a', 'b', None]
     """
     asked = asked_for(label, environment, split, drop, schema)
-    source = _open(Path(path))
-    return _read(source, asked)
+    return read_source(open_source(Path(path)), asked)
 
 
-def _open(path: Path) -> Source:
+def open_source(path: Path) -> Source:
+    """Open a file of rows before it is known what its columns or arrays are for."""
     require_rows(path)
     reader = open_folder if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
@@ -237,7 +237,23 @@ def _open(path: Path) -> Source:
         raise DataError(f"{path} cannot be read ({error.strerror}): check its rights.") from error
 
 
-def _read(source: Source, asked: Asked) -> Data:
+def kept_columns(source: Source, names: Collection[str]) -> dict[str, Texts]:
+    """Return columns of a file that go beside its predictions, by name.
+
+    Parameters
+    ----------
+    source : Table or Archive
+        What was opened.
+    names : collection of str
+        Columns, or arrays of one value per row.
+    """
+    for name in names:
+        require(source, name, source.names, "keep")
+    return {name: column_texts(source, name) for name in names}
+
+
+def read_source(source: Source, asked: Asked) -> Data:
+    """Read the rows of a file that was opened, as `read_data` does."""
     roles = find_roles(source, asked)
     rows = read_rows(source, roles, predicting=asked.schema is not None)
     if isinstance(source, Table):

@@ -72,9 +72,8 @@ def read_rows(source: Source, roles: Roles, *, predicting: bool) -> Rows:
     )
 
 
-def _column(source: Source, name: str) -> Texts:
-    if isinstance(source, Table):
-        source.refuse_formulas(name)
+def column_texts(source: Source, name: str) -> Texts:
+    """Return a column, or an array of one value per row, as text; None where one is missing."""
     texts = source.texts(name)
     if len(texts) != source.n_rows:
         raise DataError(
@@ -82,6 +81,12 @@ def _column(source: Source, name: str) -> Texts:
             "save one value per row."
         )
     return texts
+
+
+def _column(source: Source, name: str) -> Texts:
+    if isinstance(source, Table):
+        source.refuse_formulas(name)
+    return column_texts(source, name)
 
 
 def _split(source: Source, roles: Roles) -> IntArray | None:

@@ -11,7 +11,7 @@ import numpy as np
 from isrlearn._labels import LONGEST
 from isrlearn._limits import refuse_wide_names
 from isrlearn._text import brief
-from isrlearn._typing import IntArray
+from isrlearn._typing import IntArray, LabelArray
 from isrlearn.exceptions import DataError
 
 Texts: TypeAlias = Sequence[str | None]
@@ -94,6 +94,36 @@ def codes_of(texts: Texts, who: str, way_out: str) -> list[Code | None]:
     _refuse_long(distinct, who)
     meaning = _meanings(distinct, who, way_out)
     return [None if text is None else meaning[text] for text in texts]
+
+
+def class_codes(labels: LabelArray, classes: LabelArray) -> IntArray:
+    """Return the place of each label among the classes of a model, (n,), -1 where it is unknown.
+
+    Numbers are compared by value, however each of the two was written: 1, "1" and "1.0" are alike.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Labels of rows.
+    classes : ndarray of shape (k,)
+        Classes of the model.
+
+    Examples
+    --------
+    >>> class_codes(np.array(["1.0", "0", "maybe"]), np.array([0, 1])).tolist()
+    [1, 0, -1]
+    """
+    place = {_alone(str(name)): j for j, name in enumerate(classes.tolist())}
+    place |= {str(name): j for j, name in enumerate(classes.tolist())}
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    texts = [str(label) for label in distinct.tolist()]
+    codes = [place.get(text, place.get(_alone(text), -1)) for text in texts]
+    return np.array(codes, dtype=np.intp)[inverse]
+
+
+def _alone(text: str) -> str:
+    """Return what a label would mean without others beside it, as text."""
+    return str(codes_of([text], "", "")[0])
 
 
 def _refuse_long(distinct: Iterable[str], who: str) -> None:
