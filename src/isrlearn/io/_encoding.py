@@ -14,16 +14,12 @@ from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Column
 from isrlearn.io._tables import OtherCells, Table
-from isrlearn.io._values import closest, is_formula, listed, named
+from isrlearn.io._values import closest, is_date, is_formula, listed, named
 
 MOST_CATEGORIES: Final = 20
 MOSTLY: Final = 0.8
 FEWEST_FOR_A_COUNTER: Final = 20
 
-_DATE: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-    r"|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
-)
 _WITH_COMMA: Final = re.compile(r"[+-]?\d*,\d+")
 _WHOLE: Final = re.compile(r"[+-]?\d+")
 
@@ -160,7 +156,7 @@ def _text_column_or_reason(table: Table, name: str, training: IntArray) -> Colum
         table.refuse_formulas(name)
     _refuse_decimal_commas(table, name, known)
     _refuse_stray_text(table, name, known)
-    if all(_DATE.fullmatch(text) for text in known):
+    if all(map(is_date, known)):
         return "dates or times"
     seen = [text for row in training if (text := texts[row]) is not None]
     categories = sorted(set(seen))

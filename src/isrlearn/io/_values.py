@@ -1,14 +1,14 @@
 """What a cell of a user's file means: missing, a number, a class, an environment, a split."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from isrlearn._labels import LONGEST
+from isrlearn._labels import LONGEST, MOST_NUMBERS, too_many_values
 from isrlearn._limits import refuse_wide_names
 from isrlearn._text import brief
 from isrlearn._typing import IntArray, LabelArray
@@ -33,12 +33,18 @@ SPLITS: Final = {
     "2": 2,
 }
 MOST_CLASSES_BY_FRACTION: Final = 20
+# Of a number or date that is an environment, on average; with fewer, the groups of a test are tiny.
+FEWEST_OF_A_NUMBER: Final = 30
 MOST_NAMED: Final = 5
 MOST_LISTED: Final = 12
 CROSS: Final = " × "
 
 # "007" is a name and not 7, and "1e5" may be one: only writers of numbers put a sign after the e.
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]\d+)?", re.ASCII)
+_DATE: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
+)
 _LARGEST: Final = 2**63 - 1
 
 
@@ -60,6 +66,11 @@ def number_text(number: Any) -> str | None:
 def is_formula(text: str | None) -> bool:
     """Return whether a cell holds a formula in the place of its value."""
     return text is not None and len(text) > 1 and text.startswith("=")
+
+
+def is_date(text: str) -> bool:
+    """Return whether a cell holds a date, or a date and a time."""
+    return _DATE.fullmatch(text) is not None
 
 
 def refuse_formula(text: str | None, who: str) -> None:
@@ -134,6 +145,26 @@ def _refuse_long(distinct: Iterable[str], who: str) -> None:
             f"{who} has a value of {len(longest)} characters, {brief(longest)}: give at most "
             f"{LONGEST}, such as a short name."
         )
+
+
+def refuse_measurements(values: Collection[Code], n_rows: int, who: str) -> None:
+    """Raise `DataError` if environments are numbers or dates of too many values, such as an age.
+
+    Parameters
+    ----------
+    values : collection of int or str
+        Distinct environments.
+    n_rows : int
+        Rows whose environment is known.
+    who : str
+        Beginning of the message.
+    """
+    if len(values) <= MOST_NUMBERS or n_rows >= FEWEST_OF_A_NUMBER * len(values):
+        return
+    if all(isinstance(value, int) for value in values):
+        raise DataError(f"{who} has {too_many_values(len(values), 'numbers')}")
+    if all(is_date(str(value)) for value in values):
+        raise DataError(f"{who} has {too_many_values(len(values), 'dates')}")
 
 
 def refuse_wide(values: Iterable[Code | None], n_rows: int, who: str, path: Path) -> None:
