@@ -523,6 +523,7 @@ def test_numbers_of_many_values_are_no_environments(estimator, random):
         "62 different numbers": np.repeat(np.arange(18, 80), 2)[:123],
         "21 different numbers": np.repeat(np.arange(21) + 0.5, 50),
         "90 different dates": np.datetime64("2020-01-01") + np.arange(90),
+        "25 different numbers": np.append(np.repeat(np.arange(25.0), 2), [np.nan] * 50),
     }
     measured["62 different numbers: bin them first.*cut.*hospital.*make them text"] = measured[
         "62 different numbers"

@@ -70,7 +70,7 @@ def predict(
         tell(rows.notes)
         with written_together(out) as (place,):
             predicted, shares = _write_predictions(fitted, rows.features, kept, place)
-        scores, unknown = _scored(fitted, rows, predicted, shares)
+            scores, unknown = _scored(fitted, rows, predicted, shares)
     tell(_notes_on_labels(unknown, rows, fitted))
     figures = {"rows": len(rows), **_score_figures(scores), "unknown_labels": unknown}
     figures["prior"] = fitted.made.get("prior")
@@ -155,9 +155,9 @@ def _notes_on_labels(unknown: dict[str, int], rows: Any, fitted: Any) -> list[st
 def _score_figures(scores: Any) -> dict[str, Any]:
     """Return scores for machines; None where there is none."""
     names = ("accuracy", "balanced_accuracy", "log_loss", "auc")
-    figures = {name: getattr(scores, name, None) for name in names}
+    figures = {"rows_scored": getattr(scores, "n_rows", 0)}
+    figures |= {name: getattr(scores, name, None) for name in names}
     groups = getattr(scores, "groups", None)
-    figures = {"rows_scored": getattr(scores, "n_rows", 0), **figures}
     if groups is None:
         return {**figures, "worst_group": None, "worst": None, "groups": []}
     label, environment = groups.worst_group

@@ -125,10 +125,8 @@ def class_codes(labels: LabelArray, classes: LabelArray) -> IntArray:
     [1, 0, -1]
     """
     place = {_alone(str(name)): j for j, name in enumerate(classes.tolist())}
-    place |= {str(name): j for j, name in enumerate(classes.tolist())}
     distinct, inverse = np.unique(labels, return_inverse=True)
-    texts = [str(label) for label in distinct.tolist()]
-    codes = [place.get(text, place.get(_alone(text), -1)) for text in texts]
+    codes = [place.get(_alone(str(label)), -1) for label in distinct.tolist()]
     return np.array(codes, dtype=np.intp)[inverse]
 
 
