@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
+import isrlearn
 from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean, ISRRegressor
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning, TinyCellWarning
 
@@ -465,8 +466,8 @@ def test_missing_labels_among_text_are_named(rows):
 def test_messages_of_a_regression_speak_of_environments_only(rows):
     X, _, e = rows
     y = X[:, 0] + X[:, 1] ** 2  # no column itself, which would leave rounding errors of it
-    with pytest.raises(ValueError, match=r"^nothing can be compared .* rows in environment 0, "):
-        ISRRegressor().fit(X, y, environments=np.arange(len(X)))
+    with pytest.raises(ValueError, match=r"^nothing can be compared .* rows in environment '0', "):
+        ISRRegressor().fit(X, y, environments=np.arange(len(X)).astype(str))
     with pytest.warns(TinyCellWarning, match="rows: environment 7 has 3"):
         ISRRegressor(ISR(1)).fit(X, y, environments=np.where(np.arange(len(X)) < 3, 7, e))
 
@@ -506,3 +507,62 @@ def test_identifiers_of_64_bits_are_labels(rows):
     found = ISRMean(1).fit(X, y, environments=ids)
     np.testing.assert_array_equal(found.spurious_components_, expected)
     assert found.environments_.dtype == np.uint64
+
+
+# --- environments that are measured
+
+
+def drawn(random, values):
+    """Rows of two classes, one for each value of the environments."""
+    return random.normal(size=(len(values), 3)), np.arange(len(values)) % 2
+
+
+@pytest.mark.parametrize("estimator", [ISRMean(1), ISRClassifier(ISRMean(1)), ISRRegressor()])
+def test_numbers_of_many_values_are_no_environments(estimator, random):
+    measured = {
+        "62 different numbers": np.repeat(np.arange(18, 80), 2)[:123],
+        "21 different numbers": np.repeat(np.arange(21) + 0.5, 50),
+        "90 different dates": np.datetime64("2020-01-01") + np.arange(90),
+        "25 different numbers": np.append(np.repeat(np.arange(25.0), 2), [np.nan] * 50),
+    }
+    measured["62 different numbers: bin them first.*cut.*hospital.*make them text"] = measured[
+        "62 different numbers"
+    ].astype(float)
+    for says, values in measured.items():
+        X, y = drawn(random, values)
+        with pytest.raises(ValueError, match=f"environments has {says}"):
+            clone(estimator).fit(X, y, environments=values)
+    if isinstance(estimator, ISRMean):
+        X, y = drawn(random, values := measured["21 different numbers"])
+        with pytest.raises(ValueError, match="21 different"):
+            clone(estimator).partial_fit(X, y, environments=values)
+
+
+@pytest.mark.filterwarnings("ignore::isrlearn.exceptions.TinyCellWarning")
+@pytest.mark.filterwarnings("ignore::isrlearn.exceptions.EmptyCellWarning")
+def test_codes_of_many_groups_are_environments(random):
+    codes = {
+        "hospitals": np.repeat(np.arange(100), 4),
+        "the fewest rows of many": np.repeat(np.arange(21), 3),
+        "few values of few rows": np.repeat(np.arange(20), 2),
+        "few fractions": np.repeat(np.arange(20) + 0.5, 2),
+        "text": np.repeat(np.arange(60), 2).astype(str),
+        "some are unknown": np.append(np.repeat(np.arange(21.0), 3), [np.nan] * 9),
+    }
+    for name, values in codes.items():
+        X, y = drawn(random, values)
+        isr = ISRMean(1).fit(X, y, environments=values)
+        assert len(isr.environments_) == len(set(values[values == values])), name
+    X, y = drawn(random, ids := np.arange(50))
+    stream = ISRMean(1).partial_fit(X, y, environments=ids)  # more rows of each may come
+    assert len(stream.partial_fit(X, 1 - y, environments=ids).environments_) == 50
+
+
+def test_compare_and_select_refuse_measured_environments(random):
+    X, y = drawn(random, ages := np.repeat(np.arange(18, 90), 2))
+    with pytest.raises(ValueError, match="72 different numbers: bin them first"):
+        isrlearn.select(X, y, environments=ages)
+    ages = np.repeat(ages, 2)  # of which two rows each are there to train on
+    X, y = random.normal(size=(len(ages), 3)), ages % 2
+    with pytest.raises(ValueError, match="72 different numbers: bin them first"):
+        isrlearn.compare(X, y, environments=ages, methods=["isr"])

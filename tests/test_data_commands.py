@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from bad_inputs.stores import small_model
 from report_support import Page
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
+import isrlearn
 from isrlearn import ISR, ISRClassifier, Report
 from isrlearn.cli import main
 from isrlearn.exceptions import ModelFileError
-from isrlearn.io import LinearModel, Schema, read_data
+from isrlearn.io import Column, LinearModel, Schema, read_data
 from isrlearn.leaderboard import fit_data
 
 COLUMNS = ["--label", "has disease", "--environment", "which hospital"]
@@ -111,7 +113,7 @@ def test_a_model_predicts_a_new_file_as_it_was_fitted(patients, tmp_path, random
     assert "Shipped: ISR" in capsys.readouterr().out
     new = write_patients(tmp_path / "new.csv", random, n=40, hospitals=("elsewhere",))
     assert run("predict", model, new, "--out", tmp_path / "p.csv") == 0
-    assert "Right:" in capsys.readouterr().out
+    assert re.search(r"^Accuracy \d+\.\d % \(40 rows\)$", capsys.readouterr().out, re.MULTILINE)
     with (tmp_path / "p.csv").open(encoding="utf-8", newline="") as file:
         predicted = list(csv.DictReader(file))
     assert len(predicted) == 40
@@ -121,6 +123,204 @@ def test_a_model_predicts_a_new_file_as_it_was_fitted(patients, tmp_path, random
     shares = [[float(p[f"probability {c}"]) for c in ("no", "yes")] for p in predicted]
     np.testing.assert_allclose(np.sum(shares, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(shares, loaded.predict_proba(rows.features), atol=1e-5)
+
+
+def test_a_model_of_a_file_predicts_a_dataframe_as_the_command_does(patients, tmp_path, random):
+    """Columns in another order were taken by position, and text was refused."""
+    pandas = pytest.importorskip("pandas")
+    model, new = tmp_path / "m.safetensors", write_patients(tmp_path / "new.csv", random, n=40)
+    assert run("fit", patients, *COLUMNS, "--out", model) == 0
+    assert run("predict", model, new, "--out", tmp_path / "p.csv") == 0
+    predicted = pandas.read_csv(tmp_path / "p.csv")
+    table = pandas.read_csv(new)
+    turned = table[list(reversed(table.columns))]
+    for rows in (table, turned, turned.drop(columns=["has disease", "which hospital"])):
+        found = isrlearn.load(model)
+        assert found.predict(rows).tolist() == predicted["prediction"].tolist()
+        shares = found.predict_proba(rows)[:, 1]
+        np.testing.assert_allclose(shares, predicted["probability yes"], rtol=1e-5)
+
+
+# --- scores of a new file
+
+
+def model_of(classes, environment=("site",), label="kind", made=None):
+    """A model whose decision values are the columns of the file."""
+    n_rows = 1 if len(classes) == 2 else len(classes)
+    names = [Column(f"v{j}") for j in range(n_rows)]
+    schema = Schema(tuple(names), label, environment, "table")
+    values = np.eye(n_rows), np.zeros(n_rows), np.full(n_rows, np.nan)
+    return LinearModel(*values, np.array(classes), schema, made or {})
+
+
+def predicted(tmp_path, capsys, model, columns, *options):
+    """Predict columns in a csv, and return what was printed, the notes, and the predictions."""
+    file, place, out = tmp_path / "new.csv", tmp_path / "m.safetensors", tmp_path / "p.csv"
+    with file.open("w", encoding="utf-8", newline="") as text:
+        csv.writer(text).writerows([columns, *zip(*columns.values(), strict=True)])
+    model.save(place)
+    code = run("predict", place, file, "--out", out, "--force", *options)
+    shown = capsys.readouterr()
+    if code:
+        return code, shown.err, None
+    with out.open(encoding="utf-8", newline="") as text:
+        return shown.out, shown.err, list(csv.DictReader(text))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_new_file_with_labels_is_scored(k, tmp_path, random, capsys):
+    n, names = 200, ["ash", "birch", "cedar"][:k]
+    y, e = random.integers(0, k, n), random.choice(["hill", "moor"], n)
+    values = random.normal(size=(n, 1 if k == 2 else k)) + (2 * y[:, None] - 1 if k == 2 else 0)
+    columns = {f"v{j}": column for j, column in enumerate(values.T)}
+    columns |= {"kind": np.array(names)[y], "site": np.where(random.random(n) < 0.1, "", e)}
+    shown, _, rows = predicted(tmp_path, capsys, model_of(names), columns, "--json")
+    found = json.loads(shown)
+    guess = [row["prediction"] for row in rows]
+    shares = np.array([[float(row[f"probability {name}"]) for name in names] for row in rows])
+    shares /= shares.sum(axis=1, keepdims=True)  # six digits of each
+    assert found["rows"] == found["rows_scored"] == n
+    assert found["accuracy"] == pytest.approx(accuracy_score(columns["kind"], guess))
+    balanced = balanced_accuracy_score(columns["kind"], guess)
+    assert found["balanced_accuracy"] == pytest.approx(balanced)
+    assert found["log_loss"] == pytest.approx(log_loss(columns["kind"], shares), abs=1e-4)
+    scores = shares[:, 1] if k == 2 else shares
+    auc = roc_auc_score(columns["kind"], scores, multi_class="ovr")
+    assert found["auc"] == pytest.approx(auc, abs=1e-3)
+    expected = {}
+    for name, site, one in zip(columns["kind"], columns["site"], guess, strict=True):
+        if site:
+            expected.setdefault((name, site), []).append(one == name)
+    groups = {(g["label"], g["environment"]): (g["rows"], g["accuracy"]) for g in found["groups"]}
+    assert groups == {
+        group: (len(right), pytest.approx(np.mean(right))) for group, right in expected.items()
+    }
+    assert found["worst_group"] == min(g["accuracy"] for g in found["groups"])
+    worst = found["worst"]["label"], found["worst"]["environment"]
+    assert groups[worst][1] == found["worst_group"]
+
+
+def test_scores_are_a_small_table(tmp_path, capsys):
+    long = "a very long name of a hospital that goes on and on"
+    columns = {
+        "v0": [-1, -1, 1, 1, 1, -1],
+        "kind": ["no", "no", "no", "yes", "yes", "yes"],
+        "site": ["a", "a", "a", "a", "a", long],
+    }
+    shown, _, _ = predicted(tmp_path, capsys, model_of(["no", "yes"]), columns)
+    lines = shown.splitlines()
+    assert lines[:5] == [
+        "Accuracy 66.7 % (6 rows)",
+        "Balanced accuracy 66.7 %",
+        "Log loss 0.647",
+        "AUC 0.667",
+        "Worst group 0.0 % (1 row)",
+    ]
+    assert lines[5].split() == ["kind", "site", "rows", "accuracy"]
+    assert lines[6].startswith("  yes   a very long name of a h") and lines[6].endswith("0.0 %")
+    assert [line.split() for line in lines[7:9]] == [
+        ["no", "a", "3", "66.7", "%"],
+        ["yes", "a", "2", "100.0", "%"],
+    ]
+    assert max(map(len, lines[:9])) < 80
+    assert lines[9].startswith("Predictions:")
+
+
+def test_many_groups_are_left_to_machines(tmp_path, capsys):
+    columns = {"v0": [1] * 30, "kind": ["yes"] * 30, "site": range(30)}
+    shown, _, _ = predicted(tmp_path, capsys, model_of(["no", "yes"]), columns)
+    assert shown.count("100.0 %") == 3 + 12
+    assert "... and 18 more groups, with --json." in shown
+    shown, _, _ = predicted(tmp_path, capsys, model_of(["no", "yes"]), columns, "--json")
+    assert len(json.loads(shown)["groups"]) == 30
+
+
+def test_what_is_not_defined_is_left_out(tmp_path, capsys):
+    model = model_of(["no", "yes"], environment=("site", "day"))
+    columns = {"v0": [1, -1], "kind": ["yes", "yes"], "site": ["a", "b"]}
+    shown, _, _ = predicted(tmp_path, capsys, model, columns)  # one class, and half a crossing
+    assert "Accuracy 50.0 % (2 rows)" in shown
+    assert "AUC" not in shown and "group" not in shown
+    shown, _, _ = predicted(tmp_path, capsys, model, columns | {"day": ["x", "x"]})
+    assert "a × x" in shown and "site × day" in shown
+    shown, _, _ = predicted(tmp_path, capsys, model, columns | {"day": ["", ""]}, "--json")
+    assert json.loads(shown)["groups"] == []
+    del columns["kind"]
+    shown, _, _ = predicted(tmp_path, capsys, model, columns)
+    assert shown.startswith("Predictions:")
+
+
+def test_labels_that_the_model_does_not_know_are_named_and_not_scored(tmp_path, capsys):
+    """They were counted as wrong: "Right: 0.000 of 200 rows.", without a note."""
+    model = model_of(["benign", "malignant"])
+    columns = {"v0": [-1, 1, 1, 1], "kind": ["benign", "Malignant", "malignant", "unclear"]}
+    shown, notes, _ = predicted(tmp_path, capsys, model, columns)
+    assert "Accuracy 100.0 % (2 rows)" in shown
+    assert "does not know the labels 'Malignant', 'unclear': 2 of 4 rows are not scored" in notes
+    assert "knows 'benign', 'malignant'; did you mean 'malignant' for 'Malignant'?" in notes
+    columns["kind"] = ["Benign"] * 4
+    shown, notes, _ = predicted(tmp_path, capsys, model, columns)
+    assert shown.startswith("Predictions:")
+    assert "'Benign': 4 of 4 rows" in notes and "'benign' for 'Benign'" in notes
+    shown, _, _ = predicted(tmp_path, capsys, model, columns, "--json")
+    found = json.loads(shown)
+    assert (found["accuracy"], found["rows_scored"], found["log_loss"]) == (None, 0, None)
+    assert found["unknown_labels"] == {"Benign": 4}
+    shown, notes, _ = predicted(
+        tmp_path, capsys, model_of([0, 1]), columns | {"kind": [0, 1, 1, 10]}
+    )
+    assert "Accuracy 100.0 % (3 rows)" in shown
+    assert "'10': 1 of 4 rows are not scored. It knows '0', '1'." in notes
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["0", "1"], ["0.0", "1.0"]])
+@pytest.mark.parametrize("labels", [["0", "1"], ["0.0", "1.0"], ["0", "1.0"], ["0.0", "1", "?"]])
+def test_numbers_are_the_same_label_however_they_are_written(classes, labels, tmp_path, capsys):
+    columns = {"v0": [-1, 1, 1], "kind": [*labels, "other"][:3]}
+    shown, _, _ = predicted(tmp_path, capsys, model_of(classes), columns)
+    assert ("Accuracy 100.0 % (2 rows)" in shown) == ("?" not in labels)
+
+
+def test_columns_are_kept_beside_the_predictions(tmp_path, capsys):
+    columns = {"v0": [-1, 1], "id": ["007", "=1+2"], "site": ["north", ""], "kind": ["no", "yes"]}
+    model = model_of(["no", "yes"])
+    _, _, rows = predicted(tmp_path, capsys, model, columns, "--keep", "id", "--keep", "site")
+    assert list(rows[0])[:4] == ["row", "id", "site", "prediction"]
+    assert [(row["id"], row["site"]) for row in rows] == [("007", "north"), ("'=1+2", "")]
+    code, message, _ = predicted(tmp_path, capsys, model, columns, "--keep", "sit")
+    assert code == 2
+    assert "has no column 'sit' (named as keep): did you mean 'site'?" in message
+
+
+def test_arrays_are_kept_if_they_have_one_value_per_row(tmp_path, capsys):
+    rows, model = tmp_path / "rows.npz", tmp_path / "m.safetensors"
+    small_model().save(model)
+    n_features = len(small_model().fill)
+    names = {"scan": np.array([f"scan {i}" for i in range(3)]), "short": np.zeros(2)}
+    np.savez(rows, features=np.zeros((3, n_features)), **names)
+    assert run("predict", model, rows, "--out", tmp_path / "p.csv", "--keep", "scan") == 0
+    assert "2,scan 2," in (tmp_path / "p.csv").read_text(encoding="utf-8")
+    for name, says in {
+        "id": "no array 'id' (named as keep): name one that is there. The arrays are 'features'",
+        "short": "short has 2 values for 3 rows",
+        "features": "one value per row is needed",
+    }.items():
+        capsys.readouterr()
+        call = ["predict", model, rows, "--out", tmp_path / "q.csv", "--keep", name]
+        assert run(*call) == 2
+        assert says in capsys.readouterr().err
+        assert not (tmp_path / "q.csv").exists()
+
+
+def test_probabilities_of_classes_counted_alike_say_so(tmp_path, capsys):
+    columns = {"v0": [-1, 1]}
+    for made, says in {None: False, "balanced": True, "training": False}.items():
+        model = model_of(["no", "yes"], made={} if made is None else {"prior": made})
+        shown, _, _ = predicted(tmp_path, capsys, model, columns)
+        assert ("equally frequent; isrlearn fit --prior train" in shown) == says
+
+
+# --- fitting
 
 
 @pytest.mark.parametrize("n_features", [3, 30])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from isrlearn import ISRClassifier, ISRMean
 from isrlearn.exceptions import DataError
-from isrlearn.io import Features, FeatureWriter, Schema, read_data
+from isrlearn.io import Features, FeatureWriter, Schema, open_rows, read_data
 
 pa = pytest.importorskip("pyarrow")
 safetensors = pytest.importorskip("safetensors.numpy")
@@ -411,6 +411,41 @@ def test_days_can_be_environments(tmp_path):
     parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
     data = read_data(tmp_path / "a.parquet", label="y", environment="day")
     assert data.environments.tolist() == ["1970-01-01", "1970-01-02", None, "1970-01-01"]
+
+
+# --- environments that are measured --------------------------------------------------------------
+
+
+def ages(n_rows, n_values):
+    """Columns of a file whose site is one of n whole numbers."""
+    at = np.arange(n_rows)
+    return {"x": at / 7, "y": at % 2, "e": 18 + at % n_values}
+
+
+def days(n_rows, n_values):
+    at = np.arange(n_rows) % n_values
+    names = [f"2020-{1 + day // 28:02}-{1 + day % 28:02}" for day in at]
+    return ages(n_rows, n_values) | {"e": names}
+
+
+@pytest.mark.parametrize(("draw", "what"), [(ages, "numbers"), (days, "dates")])
+def test_many_numbers_or_dates_are_no_environments(draw, what, tmp_path):
+    path = write_csv(tmp_path / "a.csv", draw(30 * 21 - 1, 21))
+    says = f"environment column 'e' has 21 different {what}: bin them first.*pandas.cut.*hospital"
+    with pytest.raises(DataError, match=says):
+        read_data(path, **NAMES)
+    parquet_file = write_parquet(tmp_path / "a.parquet", draw(30 * 21 - 1, 21))
+    with pytest.raises(DataError, match=says):
+        open_rows(parquet_file, **NAMES)
+    with pytest.raises(DataError, match=says):
+        read_data(parquet_file, **NAMES)
+    for n_rows, n_values in ((30 * 21, 21), (40, 20)):  # codes of groups, and few
+        read_data(write_csv(path, draw(n_rows, n_values)), **NAMES)
+    columns = ages(50, 50)
+    named = columns | {"e": [f"site {code}" for code in columns["e"]]}
+    schema = read_data(write_csv(path, named), **NAMES).schema
+    new = read_data(write_csv(path, columns), schema=schema)  # what is predicted may be small
+    assert len(set(new.environments)) == 50
 
 
 # --- arrays -------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from isrlearn import (
 )
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io import Column, LinearModel, Schema, _skops
+from isrlearn.io._model import with_class_sizes
 
 pytest.importorskip("safetensors")
 pytest.importorskip("skops", exc_type=ImportError)
@@ -240,6 +241,149 @@ def test_names_of_features_are_kept(tmp_path, random):
     table = pandas.DataFrame(X, columns=list("abcde"))
     fitted = ISRClassifier(ISRMean(1)).fit(table, y, environments=e)
     assert through(fitted, tmp_path / "m.safetensors").schema.feature_names == tuple("abcde")
+
+
+def with_text():
+    """A model of a number, which may be missing, and of a colour."""
+    schema = Schema((Column("size"), Column("colour", ("blue", "red"))), "kind", ("site",), "table")
+    weight, fill = np.array([[1.0, 10.0, 100.0]]), np.array([40.0, np.nan, np.nan])
+    return LinearModel(weight, np.zeros(1), fill, np.array(["gull", "tern"]), schema)
+
+
+def frames(kind, **columns):
+    if kind == "pyarrow":
+        return pytest.importorskip("pyarrow").table(columns)
+    return pytest.importorskip(kind).DataFrame(columns)
+
+
+FRAMES = ["pandas", "polars", "pyarrow"]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_model_finds_the_columns_of_a_table_by_their_names(kind, tmp_path, random):
+    X, y, e = draw(random)
+    columns = dict(zip("abcde", X.T, strict=True))
+    fitted = ISRClassifier(ISRMean(1)).fit(frames("pandas", **columns), y, environments=e)
+    model = through(fitted, tmp_path / "m.safetensors")
+    others = {"site": e, **{name: columns[name] for name in "dbeac"}}
+    for ask in ("decision_function", "predict", "predict_proba"):
+        expected = getattr(model, ask)(X)
+        np.testing.assert_array_equal(getattr(model, ask)(frames(kind, **columns)), expected)
+        np.testing.assert_array_equal(getattr(model, ask)(frames(kind, **others)), expected)
+    columns["B"] = columns.pop("b")
+    with pytest.raises(ValueError, match="lacks 1 of the 5.*add 'b', or rename 'B' to 'b'"):
+        model.predict(frames(kind, **columns))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_text_columns_of_a_table_are_encoded(kind):
+    table = frames(kind, colour=["red", None, "green", " blue"], size=[1.0, 2.0, None, 3.5])
+    assert with_text().decision_function(table).tolist() == [101, 2, 40, 13.5]
+    as_text = frames(kind, size=["1", "", "?", "1e1"], colour=["red", "NA", "green", "blue"])
+    assert with_text().decision_function(as_text).tolist() == [101, 40, 40, 20]
+    with pytest.raises(ValueError, match="row 2: column 'size' is 'big', but .* numbers there"):
+        with_text().predict(frames(kind, colour=["red", "red"], size=["1", "big"]))
+
+
+def test_columns_of_pandas_mean_what_is_written():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"colour": ["red", None], "size": [1, 0]})
+    expected = [101.0, 0.0]
+    for other in (
+        table.convert_dtypes(),
+        table.astype({"colour": "category", "size": bool}),
+        table.astype({"size": object}),
+        table.rename(columns={"size": " size "}),
+        table.assign(**{" size": 7}),
+        table.set_index(pandas.Index([5, 3])),
+    ):
+        assert with_text().decision_function(other).tolist() == expected
+    missing = table.astype({"size": "Int64"}).assign(size=pandas.array([1, None], dtype="Int64"))
+    assert with_text().decision_function(missing).tolist() == [101, 40]
+    with pytest.raises(ValueError, match="'size' is '2020-01-01.*numbers there"):
+        with_text().predict(table.assign(size=pandas.Timestamp("2020-01-01")))
+    with pytest.raises(ValueError, match="column 'size' more than once"):
+        with_text().predict(pandas.concat([table, table[["size"]]], axis=1))
+
+
+def test_a_model_of_an_array_takes_columns_by_position_unless_they_have_its_names():
+    pandas = pytest.importorskip("pandas")
+    schema = Schema.of_array(2, "labels", ("environments",))
+    model = LinearModel(np.array([[1.0, 10]]), np.zeros(1), np.zeros(2), np.array([0, 1]), schema)
+    for names in ([0, 1], ["b", "a"], ["x0", "x1"], ["x1", "x2"]):
+        assert model.decision_function(pandas.DataFrame([[1, 2]], columns=names)) == [21]
+    assert model.decision_function(pandas.DataFrame([[1, 2]], columns=["x1", "x0"])) == [12]
+    with pytest.raises(ValueError, match=r"shape \(1, 3\), but the model has 2 features"):
+        model.predict(pandas.DataFrame([[1, 2, 3]]))
+
+
+# --- the prior of the classes
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_prior_turns_probabilities_by_the_rule_of_bayes(k, tmp_path, random):
+    X, y, e = draw(random, n_classes=k)
+    model = LinearModel.of(fit(ISRClassifier(ISRMean(1)), X, y, e))
+    shares = random.dirichlet(np.ones(k))
+    expected = model.predict_proba(X) * shares
+    expected /= expected.sum(axis=1, keepdims=True)
+    found = through(model.with_prior(shares), tmp_path / "m.safetensors")
+    np.testing.assert_allclose(found.predict_proba(X), expected, atol=1e-12)
+    named = dict(zip(model.classes.tolist(), 7 * shares, strict=True))
+    np.testing.assert_allclose(model.with_prior(named).bias, found.bias)
+    assert found.made["prior"] == "given"
+    assert model.made == {}
+    alike = model.with_prior(np.ones(k)).predict_proba(X)
+    np.testing.assert_allclose(alike, model.predict_proba(X), atol=1e-12)
+
+
+def test_the_prior_of_the_training_rows_is_that_of_a_head_that_counts_rows_alike(random):
+    """With classes of one variance the intercepts differ by the logs of the shares."""
+    n = 200_000
+    y = (random.random(n) < 0.1).astype(int)
+    X = 2.0 * y[:, None] + random.normal(size=(n, 1))
+    alike, rows = (
+        LinearModel.of(LogisticRegression(class_weight=w, C=1e6).fit(X, y))
+        for w in ("balanced", None)
+    )
+    found = with_class_sizes(alike, np.bincount(y), prior="train")
+    np.testing.assert_allclose(found.bias, rows.bias, atol=0.1)
+    assert abs(alike.bias - rows.bias)[0] > 2
+    assert found.made == {"prior": "training", "class_shares": [np.mean(y == 0), np.mean(y == 1)]}
+
+
+def test_what_the_model_knows_of_its_prior_is_kept(tmp_path, random):
+    kept = with_class_sizes(with_text(), [30, 10])
+    assert kept.made == {"prior": "balanced", "class_shares": [0.75, 0.25]}
+    np.testing.assert_array_equal(kept.bias, with_text().bias)
+    again = through(kept, tmp_path / "m.safetensors").with_prior("training")
+    np.testing.assert_allclose(again.bias, with_text().bias + np.log(1 / 3))
+    assert again.made["prior"] == "training"
+    with pytest.raises(ValueError, match="knows a prior already .'training'.* count twice"):
+        again.with_prior("training")
+    plain = with_class_sizes(with_text(), [30, 10], prior="train", alike=False)
+    assert plain.made["prior"] == "training"
+    np.testing.assert_array_equal(plain.bias, with_text().bias)
+
+
+@pytest.mark.parametrize(
+    ("prior", "says"),
+    [
+        ("training", "prior='training' is not known to this model: give the share of each"),
+        ("uniform", "prior='uniform' is not known"),
+        ({"gull": 1}, "has the labels .'gull'., but the model has the classes .'gull', 'tern'."),
+        ([1, 0], r"prior=\[1, 0\] must be 2 positive shares"),
+        ([1, 1, 1], "must be 2 positive shares, one for each of the classes"),
+        ([1, np.inf], "must be 2 positive shares"),
+        (None, "prior=None must be 2 positive shares"),
+    ],
+)
+def test_a_prior_that_is_none_is_refused(prior, says):
+    with pytest.raises(ValueError, match=says):
+        with_text().with_prior(prior)
+
+
+# --- subspaces
 
 
 def test_a_subspace_comes_back(tmp_path, random):

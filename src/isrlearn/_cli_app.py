@@ -7,11 +7,12 @@ from cyclopts import App, Group
 from isrlearn import __version__
 from isrlearn._cli_bench_show import bench
 from isrlearn._cli_compare import compare
-from isrlearn._cli_data import diagnose, predict
+from isrlearn._cli_data import diagnose
 from isrlearn._cli_demo import demo
 from isrlearn._cli_export import export
 from isrlearn._cli_fit import fit
 from isrlearn._cli_networks import extract, repair, train
+from isrlearn._cli_predict import predict
 from isrlearn._cli_report import report
 from isrlearn._cli_reproduce import reproduce
 from isrlearn._cli_support import UserError, note, say, terminal

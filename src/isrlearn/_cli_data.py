@@ -1,4 +1,4 @@
-"""``isrlearn predict`` and ``diagnose``, and what commands on a file of rows share."""
+"""``isrlearn diagnose``, and what commands on a file of rows share."""
 
 import shlex
 import time
@@ -10,21 +10,16 @@ from cyclopts import Parameter
 
 from isrlearn._cli_options import Count, Data, Force, Names, Seed
 from isrlearn._cli_pages import Html, made_here, page_file
-from isrlearn._cli_progress import watching, working
+from isrlearn._cli_progress import working
 from isrlearn._cli_support import (
     Result,
-    UserError,
     all_or_nothing,
     answering,
     files_read,
-    may_write,
     must_exist,
     tell,
     written_together,
 )
-from isrlearn._csv import InertWriter
-
-ROWS_AT_ONCE = 50_000
 
 
 @Parameter(name="*")
@@ -86,71 +81,6 @@ class Columns:
 
 
 AS_FOUND = Columns()
-
-
-@answering
-def predict(
-    model: Path,
-    data: Data,
-    /,
-    *,
-    out: Path,
-    force: Force = False,
-) -> Result:
-    """Predict the rows of a new file with a saved model.
-
-    Columns are found by their names; environments are not needed. Where the file has labels, the
-    share of right predictions is printed.
-
-    Example: isrlearn predict model.safetensors new.csv --out predictions.csv
-
-    Parameters
-    ----------
-    model
-        What isrlearn fit wrote.
-    out
-        File for row number, prediction and the probability of each class, ending in .csv.
-    """
-    must_exist(data)
-    may_write(out, force, ".csv", reads=[model, *files_read(data)])
-    if model.suffix != ".safetensors":
-        raise UserError(f"{model} is not a model: first the model, then the file of rows.")
-    with working("Loading ..."):
-        from isrlearn.io import LinearModel, read_data
-    with all_or_nothing():
-        fitted = LinearModel.load(model)
-        with working(f"Reading {data} ..."):
-            rows = read_data(data, schema=fitted.schema)
-        tell(rows.notes)
-        with written_together(out) as (place,):
-            n_right = _write_predictions(fitted, rows, place)
-    n_rows = len(rows.features)
-    known = rows.labels is not None and n_rows > 0
-    accuracy = n_right / n_rows if known else None
-    text = [f"Right: {accuracy:.3f} of {n_rows} rows."] if known else []
-    return Result({"rows": n_rows, "accuracy": accuracy}, text, {"predictions": out})
-
-
-def _write_predictions(fitted: Any, rows: Any, place: Path) -> int:
-    """Write predictions as csv, and return how many are right."""
-    n_rows, n_right = len(rows.features), 0
-    with (
-        place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
-        watching() as watch,
-    ):
-        writer = InertWriter(file)
-        names = (f"probability {c}" for c in fitted.classes.tolist())
-        writer.writerow(["row", "prediction", *names])
-        for begin in range(0, n_rows, ROWS_AT_ONCE):
-            part = slice(begin, begin + ROWS_AT_ONCE)
-            predicted = fitted.predict(rows.features[part])
-            shares = fitted.predict_proba(rows.features[part]).tolist()
-            for row, (label, values) in enumerate(zip(predicted.tolist(), shares, strict=True)):
-                writer.writerow([begin + row, label, *(f"{value:.6g}" for value in values)])
-            if rows.labels is not None:
-                n_right += int((rows.labels[part].astype(str) == predicted.astype(str)).sum())
-            watch("Predicting", begin + len(shares), n_rows)
-    return n_right
 
 
 @answering

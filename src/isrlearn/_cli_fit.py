@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -45,6 +45,7 @@ def fit(
     rule: Rule | None = None,
     method: str | None = None,
     n_spurious: Number = None,
+    prior: Literal["balanced", "train"] = "balanced",
     stream: Annotated[bool | None, Parameter(negative="--no-stream")] = None,
     distributed: Annotated[bool, Flag] = False,
     scheduler: Scheduler = None,
@@ -82,6 +83,9 @@ def fit(
         dfr, leace, leace-class, inlp, coral, v-rex, irm, isr, isr-chosen, or my_module:MyEstimator.
     n_spurious
         Remove so many directions, 0 for none.
+    prior
+        balanced: probabilities are of equally frequent classes, as the head counts them. train: of
+        classes as frequent as in the training rows.
     stream
         Read the file in chunks, whatever its size (.npz, .safetensors, .parquet, folder), or not.
     distributed
@@ -96,7 +100,12 @@ def fit(
     page = page_file(html, out, force, inputs)
     files = {"model": out} if page is None else {"model": out, "report": page}
     begin = time.monotonic()
-    wanted: dict[str, Any] = {"rule": rule, "method": method, "n_spurious": n_spurious}
+    wanted: dict[str, Any] = {
+        "rule": rule,
+        "method": method,
+        "n_spurious": n_spurious,
+        "prior": prior,
+    }
 
     def save(done: Any) -> None:
         with written_together(*files.values()) as (model, *pages):

@@ -12,6 +12,12 @@ from isrlearn._typing import BoolArray, IntArray, LabelArray
 UNKNOWN: Final = -1
 SMALL_RANGE: Final = 2**10
 LONGEST: Final = 1000
+MOST_NUMBERS: Final = 20  # different ones that may be codes of groups, however few rows they have
+FEWEST_OF_A_NUMBER: Final = 3
+BIN_THEM: Final = (
+    "bin them first, for example with pandas.cut or pandas.qcut, or name groups of rows, such as "
+    "the hospital"
+)
 
 
 def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
@@ -29,6 +35,41 @@ def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
     codes = np.full(len(array), UNKNOWN, dtype=np.intp)
     codes[~missing] = inverse
     return labels, codes
+
+
+def refuse_measurements(labels: LabelArray, n_rows: int | None) -> None:
+    """Refuse environments that are numbers or dates of too many values, such as an age.
+
+    Many whole numbers are codes of many groups if there are rows of each. Few are enough: a search
+    fits on a part of the rows, and has fewer of each than the user.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (E,)
+        Distinct environments.
+    n_rows : int or None
+        Rows whose environment is known; None if more may come.
+
+    Examples
+    --------
+    >>> refuse_measurements(np.arange(100), 1000)
+    >>> refuse_measurements(np.arange(18, 81), 120)
+    Traceback (most recent call last):
+        ...
+    ValueError: environments has 63 different numbers: bin them first, ...
+    """
+    kind = labels.dtype.kind
+    if kind not in "iufM" or len(labels) <= MOST_NUMBERS:
+        return
+    fractions = kind == "f" and not np.array_equal(labels, np.round(labels))
+    if fractions or (n_rows is not None and n_rows < FEWEST_OF_A_NUMBER * len(labels)):
+        what = "dates" if kind == "M" else "numbers"
+        raise ValueError(f"environments has {too_many_values(len(labels), what)}")
+
+
+def too_many_values(n_values: int, what: str) -> str:
+    """Return the message about environments that are measured, behind the name of the column."""
+    return f"{n_values} different {what}: {BIN_THEM}. If these are codes of groups, make them text."
 
 
 def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from isrlearn._arrays import as_numbers, as_rows, refuse_kind, refuse_ragged, shape_of
 from isrlearn._columns import WAYS, length_of, naming_columns, not_finite_message
 from isrlearn._device import float_type, not_finite, on_device, take_rows, to_host
-from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing
+from isrlearn._labels import UNKNOWN, as_labels, encode_labels, is_missing, refuse_measurements
 from isrlearn._targets import (
     MISSING_LABELS,
     MISSING_VALUES,
@@ -163,6 +163,8 @@ def check_rows(
     if environments is not None:
         refuse_continuous(classes, "y", "use ISRRegressor, or bin it to classes")
     environment_labels, environment_codes = encode_environments(environments, X.shape[0])
+    n_known = int(np.sum(environment_codes != UNKNOWN))
+    refuse_measurements(environment_labels, None if chunk else n_known)
     return Rows(
         X=X,
         classes=classes,
@@ -203,6 +205,7 @@ def check_response_rows(
     weights = check_weights(sample_weight, len(X))
     X, y, environments, weights = _with_weight(X, y, environments, weights)
     labels, codes = encode_environments(environments, len(X))
+    refuse_measurements(labels, int(np.sum(codes != UNKNOWN)))
     return Rows(
         X=X,
         response=np.asarray(y, dtype=np.float64),

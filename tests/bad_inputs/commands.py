@@ -7,7 +7,7 @@ from command_support import snapshot
 
 from bad_inputs.files import GOOD, write_csv
 from bad_inputs.running import Case
-from bad_inputs.stores import small_model
+from bad_inputs.stores import bird_model, small_model
 from isrlearn.cli import main
 
 COLUMNS = "--label kind --environment site"
@@ -48,6 +48,10 @@ def with_file(name, text="mine"):
 
 def with_model(folder):
     small_model().save(folder / "m.safetensors")
+
+
+def with_bird_model(folder):
+    bird_model().save(folder / "m.safetensors")
 
 
 def with_network(folder):
@@ -148,6 +152,17 @@ COMMANDS = [
         "birds.csv",
         "predict m.safetensors birds.csv --out p.csv",
         with_model,
+    ),
+    command(
+        "a column to keep that is not there",
+        "no column 'sight' .named as keep.: did you mean 'site'",
+        "predict m.safetensors birds.csv --out p.csv --keep sight",
+        with_bird_model,
+    ),
+    command(
+        "an age for an environment",
+        "environment column 'size' holds .* bin them first",
+        "diagnose birds.csv --label kind --environment size",
     ),
     command(
         "predictions of another ending",

@@ -116,11 +116,15 @@ def unfinished_folder(folder):
     return folder / "features", {}
 
 
-def continuous(column):
+def many(column, value):
     rows = [list(GOOD[1 + i % 6]) for i in range(30)]
     for i, fields in enumerate(rows):
-        fields[column] = f"{i + 0.25}"
+        fields[column] = value(i)
     return [GOOD[0], *rows]
+
+
+def continuous(column):
+    return many(column, lambda i: f"{i + 0.25}")
 
 
 BAD_FILES = {
@@ -149,7 +153,18 @@ BAD_FILES = {
     ),
     "no labels": (table(replaced(3, ["", "NA", "?"] * 2)), "no label in any row: fill them in"),
     "continuous label": (table(continuous(3)), "label.* 30 different numbers.*classes are needed"),
-    "continuous environment": (table(continuous(2)), "environment.* 30 different.*groups of rows"),
+    "continuous environment": (
+        table(continuous(2)),
+        "environment.* 30 different.*not whole.*bin them",
+    ),
+    "age as environment": (
+        table(many(2, lambda i: 30 + i)),
+        "environment column 'site' has 30 different numbers: bin them first, .* the hospital",
+    ),
+    "dates as environment": (
+        table(many(2, lambda i: f"2020-01-{i + 1:02}")),
+        "environment column 'site' has 30 different dates: bin them first",
+    ),
     "stray text": (table(changed(4, 0, "abc")), "line 5: column 'size' is 'abc', but 83%.*mend"),
     "decimal commas": (
         table(replaced(0, ["1,5", "2", "2,25", "3,5", "4,5", "7"])),

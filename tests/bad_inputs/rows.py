@@ -324,9 +324,11 @@ ENVIRONMENTS = [
     places(
         "cells of one row, for covariances",
         "single or identical rows in .*add rows or merge",
-        np.arange(N),
+        np.arange(N).astype(str),
         ISRCov(),
     ),
+    places("an age", f"{N} different numbers: bin them first, .*hospital", np.arange(N)),
+    places("fractions of many values", "has 40 different numbers", np.arange(N) % 40 / 2),
 ]
 
 

@@ -5,17 +5,30 @@ import re
 import sqlite3
 
 import numpy as np
+import pandas as pd
 
 from bad_inputs.files import good_arrays
 from bad_inputs.running import Case
 from isrlearn._seal import UNSEALED, seal
 from isrlearn.benchmark import Store, grid
-from isrlearn.io import FeatureFile, Features, FeatureWriter, LinearModel, Schema
+from isrlearn.io import Column, FeatureFile, Features, FeatureWriter, LinearModel, Schema
 
 
 def small_model():
     schema = Schema.of_array(2, "labels", ("environments",))
     return LinearModel(np.eye(3, 2), np.zeros(3), np.zeros(2), np.array(["a", "b", "c"]), schema)
+
+
+def bird_model():
+    """A model of the columns of `write_birds`."""
+    columns = Column("size"), Column("colour", ("blue", "red"))
+    schema = Schema(columns, "kind", ("site",), "table")
+    classes = np.array(["gull", "tern"])
+    return LinearModel(np.ones((1, 3)), np.zeros(1), np.zeros(3), classes, schema)
+
+
+def birds(**columns):
+    return pd.DataFrame({"size": [1.5, 2.5], "colour": ["red", "blue"]} | columns)
 
 
 def seal_again(path):
@@ -130,6 +143,36 @@ MODELS = [
         "rows of another width for a model",
         lambda folder: small_model().predict(np.zeros((4, 3))),
         r"shape \(4, 3\), but the model has 2 features",
+    ),
+    Case(
+        "a DataFrame without a column of the model",
+        lambda folder: bird_model().predict(birds().rename(columns={"size": "Size"})),
+        "DataFrame lacks 1 of the 2 columns .*: add 'size', or rename 'Size' to 'size'",
+    ),
+    Case(
+        "a DataFrame with text for a number",
+        lambda folder: bird_model().predict(birds(size=["1.5", "large"])),
+        "DataFrame, row 2: column 'size' is 'large', but the model was fitted on numbers there",
+    ),
+    Case(
+        "the prior of other classes",
+        lambda folder: bird_model().with_prior({"gull": 0.5, "auk": 0.5}),
+        "prior has the labels .'gull', 'auk'., but .*: give the share of each",
+    ),
+    Case(
+        "a prior of the training rows that is not kept",
+        lambda folder: bird_model().with_prior("training"),
+        "prior='training' is not known to this model: give the share of each class",
+    ),
+    Case(
+        "a class that is never there",
+        lambda folder: bird_model().with_prior([1, 0]),
+        r"prior=\[1, 0\] must be 2 positive shares",
+    ),
+    Case(
+        "a second prior",
+        lambda folder: bird_model().with_prior([0.2, 0.8]).with_prior([0.2, 0.8]),
+        "knows a prior already .'given'.*: take the model that counts classes alike",
     ),
     Case(
         "a folder without features",

@@ -1,7 +1,7 @@
 """Rows of a user's file: features, labels, environments and split."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +24,13 @@ from isrlearn.io._encoding import (
     notes_on_categories,
     notes_on_counters,
     notes_on_gaps,
+    refuse_absent,
 )
-from isrlearn.io._roles import Asked, Roles, asked_for, find_roles
-from isrlearn.io._rows import TRAIN, Rows, Source, read_rows
+from isrlearn.io._roles import Asked, Roles, asked_for, find_roles, require
+from isrlearn.io._rows import TRAIN, Rows, Source, column_texts, read_rows
 from isrlearn.io._schema import Schema
 from isrlearn.io._tables import Table, read_csv, read_parquet
-from isrlearn.io._values import named
+from isrlearn.io._values import Texts, named
 
 FEWEST_ROWS_OF_A_CLASS: Final = 2
 READERS: Final[Mapping[str, Callable[[Path], Source]]] = {
@@ -218,11 +219,11 @@ def read_data(
     ['a', 'a', 'b', None]
     """
     asked = asked_for(label, environment, split, drop, schema)
-    source = _open(Path(path))
-    return _read(source, asked)
+    return read_source(open_source(Path(path)), asked)
 
 
-def _open(path: Path) -> Source:
+def open_source(path: Path) -> Source:
+    """Open a file of rows before it is known what its columns or arrays are for."""
     require_rows(path)
     reader = open_folder if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
@@ -236,7 +237,23 @@ def _open(path: Path) -> Source:
         raise DataError(f"{path} cannot be read ({error.strerror}): check its rights.") from error
 
 
-def _read(source: Source, asked: Asked) -> Data:
+def kept_columns(source: Source, names: Collection[str]) -> dict[str, Texts]:
+    """Return columns of a file that go beside its predictions, by name.
+
+    Parameters
+    ----------
+    source : Table or Archive
+        What was opened.
+    names : collection of str
+        Columns, or arrays of one value per row.
+    """
+    for name in names:
+        require(source, name, source.names, "keep")
+    return {name: column_texts(source, name) for name in names}
+
+
+def read_source(source: Source, asked: Asked) -> Data:
+    """Read the rows of a file that was opened, as `read_data` does."""
     roles = find_roles(source, asked)
     rows = read_rows(source, roles, predicting=asked.schema is not None)
     if isinstance(source, Table):
@@ -260,7 +277,10 @@ def _table_features(
     excluded = {*roles.names(), *asked.drop}
     names = [name for name in table.names if name not in excluded]
     if asked.schema is not None:
-        notes = _compare_columns(table, names, asked.schema)
+        wanted = [column.name for column in asked.schema.columns]
+        refuse_absent(table.path, names, wanted)
+        extra = [name for name in names if name not in wanted]
+        notes = [f"not used, as the model does not know them: {named(extra)}."] if extra else []
         notes += notes_on_categories(table, asked.schema.columns)
         features = encode_columns(table, asked.schema.columns)[rows.kept]
         return features, asked.schema, notes + notes_on_gaps(asked.schema.feature_names, features)
@@ -270,18 +290,6 @@ def _table_features(
     notes = choice.notes() + notes_on_categories(table, schema.columns)
     notes += notes_on_gaps(schema.feature_names, features)
     return features, schema, notes + notes_on_counters(schema.feature_names, features)
-
-
-def _compare_columns(table: Table, names: Sequence[str], schema: Schema) -> list[str]:
-    wanted = [column.name for column in schema.columns]
-    absent = [name for name in wanted if name not in names]
-    if absent:
-        raise DataError(
-            f"{table.path} lacks {len(absent)} of the {len(wanted)} columns that the model was "
-            f"fitted on: add {named(absent)}."
-        )
-    extra = [name for name in names if name not in wanted]
-    return [f"not used, as the model does not know them: {named(extra)}."] if extra else []
 
 
 def _array_features(

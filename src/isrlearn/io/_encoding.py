@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,16 +14,12 @@ from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Column
 from isrlearn.io._tables import OtherCells, Table
-from isrlearn.io._values import Texts, is_formula, listed, named
+from isrlearn.io._values import closest, is_date, is_formula, listed, named
 
 MOST_CATEGORIES: Final = 20
 MOSTLY: Final = 0.8
 FEWEST_FOR_A_COUNTER: Final = 20
 
-_DATE: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-    r"|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
-)
 _WITH_COMMA: Final = re.compile(r"[+-]?\d*,\d+")
 _WHOLE: Final = re.compile(r"[+-]?\d+")
 
@@ -84,6 +81,30 @@ def encode_columns(table: Table, columns: Iterable[Column]) -> Float64Array:
     return np.column_stack([_encoded(table, column) for column in columns])
 
 
+def refuse_absent(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise `DataError` if columns that a model was fitted on are not there.
+
+    Parameters
+    ----------
+    path : Path
+        What has the columns, for the message.
+    names : sequence of str
+        Columns that are there.
+    wanted : sequence of str
+        Columns that the model was fitted on.
+    """
+    there, known = {*names}, {*wanted}  # thousands of columns are no rarity
+    absent = [name for name in wanted if name not in there]
+    if absent:
+        others = [name for name in names if name not in known]
+        meant = [(name, close) for name in absent if (close := closest(name, others)) is not None]
+        renamed = listed([f"{brief(close)} to {brief(name)}" for name, close in meant])
+        raise DataError(
+            f"{path} lacks {len(absent)} of the {len(wanted)} columns that the model was fitted "
+            f"on: add {named(absent)}{f', or rename {renamed}' if meant else ''}."
+        )
+
+
 def notes_on_gaps(names: Iterable[str], features: FloatArray) -> list[str]:
     """Say which features have missing values, and how many."""
     counts = zip(names, np.isnan(features).sum(axis=0).tolist(), strict=True)
@@ -135,7 +156,7 @@ def _text_column_or_reason(table: Table, name: str, training: IntArray) -> Colum
         table.refuse_formulas(name)
     _refuse_decimal_commas(table, name, known)
     _refuse_stray_text(table, name, known)
-    if all(_DATE.fullmatch(text) for text in known):
+    if all(map(is_date, known)):
         return "dates or times"
     seen = [text for row in training if (text := texts[row]) is not None]
     categories = sorted(set(seen))
@@ -172,14 +193,15 @@ def _refuse_decimal_commas(table: Table, name: str, known: Counter[str]) -> None
 def _refuse_stray_text(table: Table, name: str, known: Counter[str]) -> None:
     share = sum(n for text, n in known.items() if _is_number(text)) / known.total()
     if share >= MOSTLY:
-        _refuse_text(table, name, table.texts(name), f"{share:.0%} of the column are numbers")
+        way_out = "mend the value, leave it empty if it is missing, or drop the column"
+        _refuse_text(table, name, f"{share:.0%} of the column are numbers: {way_out}")
 
 
-def _refuse_text(table: Table, name: str, texts: Texts, why: str) -> None:
+def _refuse_text(table: Table, name: str, why: str) -> None:
+    texts = table.texts(name)
     row = next(i for i, text in enumerate(texts) if text is not None and not _is_number(text))
     raise DataError(
-        f"{table.path}, {table.place(row)}: column {brief(name)} is {brief(texts[row])}, but "
-        f"{why}: mend the value, leave it empty if it is missing, or drop the column."
+        f"{table.path}, {table.place(row)}: column {brief(name)} is {brief(texts[row])}, but {why}."
     )
 
 
@@ -195,7 +217,8 @@ def _encoded(table: Table, column: Column) -> Float64Array:
 def _finite_numbers(table: Table, name: str) -> Float64Array:
     cells = table.columns[name]
     if cells.numbers is None:
-        _refuse_text(table, name, cells.texts, "the model was fitted on numbers there")
+        way_out = "mend the value, or leave it empty if it is missing"
+        _refuse_text(table, name, f"the model was fitted on numbers there: {way_out}")
     numbers = np.asarray(cells.numbers)
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])

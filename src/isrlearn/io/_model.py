@@ -1,7 +1,7 @@
 """A linear model in one safetensors file: what predicting needs, and how it was made."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -11,13 +11,18 @@ from scipy.special import expit, softmax
 from isrlearn._folding import fold
 from isrlearn._labels import LONGEST
 from isrlearn._limits import refuse_wide_names
-from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn._text import brief, is_one_of
+from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.exceptions import ModelFileError
+from isrlearn.io._frames import frame_features, is_frame
 from isrlearn.io._schema import Column, Schema
 from isrlearn.io._tensors import protocol_of, read_tensors, write_tensors
 
 PROTOCOL: Final = 2
 """2: sealed. 1 is read as well."""
+BALANCED: Final = "balanced"
+TRAINING: Final = "training"
+SHARES: Final = "class_shares"
 ARRAYS: Final = ("weight", "bias", "fill")
 
 
@@ -51,7 +56,9 @@ class LinearModel:
     schema : Schema
         How the columns of a file become features.
     made : dict
-        How the model was made, as plain values.
+        How the model was made, as plain values. "prior" is "balanced" where the head counted
+        classes alike, and "training" where the model knows their shares, "class_shares", in the
+        training rows.
 
     Examples
     --------
@@ -88,41 +95,107 @@ class LinearModel:
             if name != "fill" and not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} has values that are not finite: no model has those.")
 
-    def decision_function(self, features: FloatArray) -> Float64Array:
+    def decision_function(self, features: Any) -> Float64Array:
         """Return decision values, (n,) for two classes, else (n, k).
 
         Parameters
         ----------
-        features : ndarray of shape (n, d)
-            Rows as `read_data` gives them with the schema of the model.
+        features : DataFrame or ndarray of shape (n, d)
+            Of a DataFrame, columns are found by the names in the schema, in any order; text is
+            encoded as it is in a file, and other columns are ignored. An array has the columns
+            that `read_data` gives with the schema of the model, in their order.
         """
         values = self._filled(features) @ self.weight.T + self.bias
         return np.asarray(values[:, 0] if len(self.bias) == 1 else values)
 
-    def predict(self, features: FloatArray) -> LabelArray:
+    def predict(self, features: Any) -> LabelArray:
         """Return the predicted class of each row.
 
         Parameters
         ----------
-        features : ndarray of shape (n, d)
+        features : DataFrame or ndarray of shape (n, d)
             As in `decision_function`.
         """
         values = self.decision_function(features)
         codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
         return np.asarray(self.classes[codes])
 
-    def predict_proba(self, features: FloatArray) -> Float64Array:
+    def predict_proba(self, features: Any) -> Float64Array:
         """Return the probability of each class, (n, k).
 
         Parameters
         ----------
-        features : ndarray of shape (n, d)
+        features : DataFrame or ndarray of shape (n, d)
             As in `decision_function`.
         """
         values = self.decision_function(features)
         if values.ndim == 1:
             return np.stack([expit(-values), expit(values)], axis=1)
         return np.asarray(softmax(values, axis=1))
+
+    def with_prior(self, prior: Any) -> Self:
+        r"""Return the model that knows how frequent the classes are.
+
+        A model whose head counted classes alike gives probabilities as if all were equally
+        frequent. Shares :math:`p_c` add :math:`\log p_c` to the decision values of class c, and
+        with two classes :math:`\log(p_1 / p_0)`. That is right where the model is logistic, and the
+        decision values of equally frequent classes are log odds; those of other heads, such as
+        ridge regression, are not.
+
+        Parameters
+        ----------
+        prior : array-like of shape (k,), dict of label to float, or "training"
+            Shares of the classes in the order of `classes`, or by label; they are divided by their
+            sum. "training": those of the training rows, which models of ``isrlearn fit`` keep.
+
+        Returns
+        -------
+        LinearModel
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from isrlearn.io import LinearModel, Schema
+        >>> schema = Schema.of_array(1, "labels", ("environments",))
+        >>> classes = np.array(["ill", "well"])
+        >>> model = LinearModel(np.ones((1, 1)), np.zeros(1), np.zeros(1), classes, schema)
+        >>> model.with_prior({"ill": 0.1, "well": 0.9}).predict_proba([[0.0]]).round(3).tolist()
+        [[0.1, 0.9]]
+        """
+        if self.made.get("prior", BALANCED) != BALANCED:
+            raise ValueError(
+                f"the model knows a prior already ({brief(self.made['prior'])}), and a second one "
+                "would count twice: take the model that counts classes alike."
+            )
+        logs = np.log(self._shares(prior))
+        shift = logs[1:] - logs[0] if len(self.bias) == 1 else logs
+        what = TRAINING if is_one_of(prior, [TRAINING]) else "given"
+        return replace(self, bias=self.bias + shift, made={**self.made, "prior": what})
+
+    def _shares(self, prior: Any) -> Float64Array:
+        """Return the shares of the classes that a user gave in one of the ways of `with_prior`."""
+        classes = self.classes.tolist()
+        if isinstance(prior, str):
+            if prior != TRAINING or SHARES not in self.made:
+                raise ValueError(
+                    f"prior={brief(prior)} is not known to this model: give the share of each "
+                    f"class, {brief(classes)}."
+                )
+            prior = self.made[SHARES]
+        if isinstance(prior, Mapping):
+            if {*prior} != {*classes}:
+                raise ValueError(
+                    f"prior has the labels {brief([*prior])}, but the model has the classes "
+                    f"{brief(classes)}: give the share of each."
+                )
+            prior = [prior[name] for name in classes]
+        shares = np.asarray(prior, dtype=np.float64)
+        if shares.shape != (len(classes),) or not (np.isfinite(shares) & (shares > 0)).all():
+            raise ValueError(
+                f"prior={brief(prior)} must be {len(classes)} positive shares, one for each of the "
+                f"classes {brief(classes)}."
+            )
+        return np.asarray(shares / shares.sum())
 
     def save(self, path: str | Path) -> None:
         """Write the model; what is there is replaced when the new file is whole.
@@ -202,7 +275,9 @@ class LinearModel:
         fill = np.full(n_features, np.nan)
         return cls(np.atleast_2d(weight), np.atleast_1d(bias), fill, classes, schema)
 
-    def _filled(self, features: FloatArray) -> Float64Array:
+    def _filled(self, features: Any) -> Float64Array:
+        if is_frame(features):
+            features = frame_features(features, self.schema)
         X = np.asarray(features, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.fill):
             raise ValueError(
@@ -217,3 +292,25 @@ class LinearModel:
                 "missing values: fill them, or fit again with --impute median."
             )
         return X
+
+
+def with_class_sizes(
+    model: LinearModel, sizes: Any, *, prior: str = BALANCED, alike: bool = True
+) -> LinearModel:
+    """Return a logistic model that keeps how frequent its classes were in training.
+
+    Parameters
+    ----------
+    model : LinearModel
+        As its head was fitted.
+    sizes : array-like of shape (k,)
+        Training rows of each class, in the order of `classes`.
+    prior : {"balanced", "train"}, default="balanced"
+        Whether probabilities are of equally frequent classes, or of classes as in training.
+    alike : bool, default=True
+        Whether the head counted classes alike; else it knows how frequent they are.
+    """
+    shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
+    made = {**model.made, "prior": BALANCED if alike else TRAINING, SHARES: shares.tolist()}
+    found = replace(model, made=made)
+    return found.with_prior(TRAINING) if alike and prior != BALANCED else found

@@ -11,6 +11,7 @@ import numpy as np
 
 from isrlearn._chunks import LocalChunks, Watch
 from isrlearn._given import Chunk
+from isrlearn._labels import BIN_THEM
 from isrlearn._text import brief
 from isrlearn._typing import BoolArray, FloatArray, LabelArray
 from isrlearn.exceptions import DataError, FeatureFileError
@@ -27,7 +28,7 @@ from isrlearn.io._readers import (
 from isrlearn.io._roles import ARRAY, COLUMN, Asked, Roles, asked_for, find_roles
 from isrlearn.io._rows import TRAIN
 from isrlearn.io._schema import Column, Schema
-from isrlearn.io._values import refuse_formula, refuse_wide
+from isrlearn.io._values import refuse_formula, refuse_measurements, refuse_wide
 
 READERS: Final[Mapping[str, Callable[[Path], Reader]]] = {
     ".npz": npz_reader,
@@ -253,20 +254,22 @@ def _columns(reader: Reader, roles: Roles) -> tuple[Coded, Coded, LabelArray | N
         values = reader.column(name)
         refuse_length(values, reader.n_rows, name, reader.path)
         who = f"{reader.path}: {role} {reader.part} {brief(name)}"
-        found = coded(values, who, f"{way_out}, so bin it or name another", unknown)
+        found = coded(values, who, way_out, unknown)
         refuse_wide(found.values, reader.n_rows, who, reader.path)
         if reader.part == COLUMN:
             _refuse_formulas(reader.path, name, role, found)
         return found
 
     unknown = UNKNOWN if reader.part == ARRAY else None
-    labels = column(roles.label or "", "label", "classes are needed")
-    environments = crossed_columns(
-        [
-            column(name, "environment", "groups of rows are needed", unknown)
-            for name in roles.environment
-        ]
-    )
+
+    def environment(name: str) -> Coded:
+        found = column(name, "environment", BIN_THEM, unknown)
+        who = f"{reader.path}: environment {reader.part} {brief(name)}"
+        refuse_measurements(found.values[:-1], reader.n_rows - found.n_missing, who)
+        return found
+
+    labels = column(roles.label or "", "label", "classes are needed, so bin it or name another")
+    environments = crossed_columns([environment(name) for name in roles.environment])
     split = None
     if roles.split is not None:
         values = reader.column(roles.split)

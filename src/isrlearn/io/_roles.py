@@ -103,7 +103,7 @@ def find_roles(source: Source, asked: Asked) -> Roles:
     environment = _environment(source, asked, there)
     split = asked.split or _found_split(source, asked, there, (label, *environment))
     if asked.split is not None:
-        _require(source, asked.split, there, "split")
+        require(source, asked.split, there, "split")
     roles = Roles(label, environment, split)
     _refuse_two_roles(source, roles)
     return roles
@@ -115,7 +115,7 @@ def _label(source: Source, asked: Asked, there: Sequence[str]) -> str | None:
         return None
     if not wanted:
         raise DataError(_not_named(source, there, "label", "classes"))
-    _require(source, wanted, there, "label")
+    require(source, wanted, there, "label")
     return wanted
 
 
@@ -130,7 +130,7 @@ def _environment(source: Source, asked: Asked, there: Sequence[str]) -> tuple[st
     if not wanted:
         raise DataError(_not_named(source, there, "environment", "environments"))
     for name in wanted:
-        _require(source, name, there, "environment")
+        require(source, name, there, "environment")
     return wanted
 
 
@@ -166,10 +166,11 @@ def _check_drop(source: Source, asked: Asked) -> None:
             "them out of the array 'features'."
         )
     for name in asked.drop:
-        _require(source, name, source.names, "drop")
+        require(source, name, source.names, "drop")
 
 
-def _require(source: Source, name: str, there: Sequence[str], role: str) -> None:
+def require(source: Source, name: str, there: Sequence[str], role: str) -> None:
+    """Raise `DataError` unless a column or array is there, and not dropped."""
     if name in there:
         return
     if name in source.names:

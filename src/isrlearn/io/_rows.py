@@ -6,13 +6,22 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from isrlearn._labels import BIN_THEM
 from isrlearn._text import brief
 from isrlearn._typing import BoolArray, IntArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import UNKNOWN, Archive
 from isrlearn.io._roles import Roles
 from isrlearn.io._tables import Table
-from isrlearn.io._values import Code, Texts, codes_of, crossed, refuse_wide, split_codes
+from isrlearn.io._values import (
+    Code,
+    Texts,
+    codes_of,
+    crossed,
+    refuse_measurements,
+    refuse_wide,
+    split_codes,
+)
 
 Source: TypeAlias = Table | Archive
 
@@ -53,7 +62,7 @@ def read_rows(source: Source, roles: Roles, *, predicting: bool) -> Rows:
     Rows
     """
     split = _split(source, roles)
-    environments = _environments(source, roles)
+    environments = _environments(source, roles, predicting)
     codes = _labels(source, roles)
     kept, notes = _kept(source, codes, predicting)
     training = kept if split is None else kept & (split == TRAIN)
@@ -72,9 +81,8 @@ def read_rows(source: Source, roles: Roles, *, predicting: bool) -> Rows:
     )
 
 
-def _column(source: Source, name: str) -> Texts:
-    if isinstance(source, Table):
-        source.refuse_formulas(name)
+def column_texts(source: Source, name: str) -> Texts:
+    """Return a column, or an array of one value per row, as text; None where one is missing."""
     texts = source.texts(name)
     if len(texts) != source.n_rows:
         raise DataError(
@@ -82,6 +90,12 @@ def _column(source: Source, name: str) -> Texts:
             "save one value per row."
         )
     return texts
+
+
+def _column(source: Source, name: str) -> Texts:
+    if isinstance(source, Table):
+        source.refuse_formulas(name)
+    return column_texts(source, name)
 
 
 def _split(source: Source, roles: Roles) -> IntArray | None:
@@ -101,22 +115,25 @@ def _labels(source: Source, roles: Roles) -> Sequence[Code | None] | None:
     return codes
 
 
-def _environments(source: Source, roles: Roles) -> LabelArray | None:
+def _environments(source: Source, roles: Roles, predicting: bool) -> LabelArray | None:
     if not roles.environment:
         return None
-    codes = crossed([_environment(source, name) for name in roles.environment])
+    codes = crossed([_environment(source, name, predicting) for name in roles.environment])
     environments = np.empty(len(codes), dtype=object)
     environments[:] = codes
     return environments
 
 
-def _environment(source: Source, name: str) -> Sequence[Code | None]:
+def _environment(source: Source, name: str, predicting: bool) -> Sequence[Code | None]:
     texts = _column(source, name)
     if isinstance(source, Archive):
         texts = [None if text == UNKNOWN else text for text in texts]
     who = f"{source.path}: environment {source.part} {brief(name)}"
-    codes = codes_of(texts, who, "groups of rows are needed, so bin it or name another")
+    codes = codes_of(texts, who, BIN_THEM)
     refuse_wide(codes, source.n_rows, who, source.path)
+    if not predicting:  # a new file may be small
+        known = [code for code in codes if code is not None]
+        refuse_measurements({*known}, len(known), who)
     return codes
 
 

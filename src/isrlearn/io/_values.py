@@ -1,17 +1,17 @@
 """What a cell of a user's file means: missing, a number, a class, an environment, a split."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from isrlearn._labels import LONGEST
+from isrlearn._labels import LONGEST, MOST_NUMBERS, too_many_values
 from isrlearn._limits import refuse_wide_names
 from isrlearn._text import brief
-from isrlearn._typing import IntArray
+from isrlearn._typing import IntArray, LabelArray
 from isrlearn.exceptions import DataError
 
 Texts: TypeAlias = Sequence[str | None]
@@ -33,12 +33,18 @@ SPLITS: Final = {
     "2": 2,
 }
 MOST_CLASSES_BY_FRACTION: Final = 20
+# Of a number or date that is an environment, on average; with fewer, the groups of a test are tiny.
+FEWEST_OF_A_NUMBER: Final = 30
 MOST_NAMED: Final = 5
 MOST_LISTED: Final = 12
 CROSS: Final = " × "
 
 # "007" is a name and not 7, and "1e5" may be one: only writers of numbers put a sign after the e.
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]\d+)?", re.ASCII)
+_DATE: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})"
+)
 _LARGEST: Final = 2**63 - 1
 
 
@@ -60,6 +66,11 @@ def number_text(number: Any) -> str | None:
 def is_formula(text: str | None) -> bool:
     """Return whether a cell holds a formula in the place of its value."""
     return text is not None and len(text) > 1 and text.startswith("=")
+
+
+def is_date(text: str) -> bool:
+    """Return whether a cell holds a date, or a date and a time."""
+    return _DATE.fullmatch(text) is not None
 
 
 def refuse_formula(text: str | None, who: str) -> None:
@@ -96,6 +107,34 @@ def codes_of(texts: Texts, who: str, way_out: str) -> list[Code | None]:
     return [None if text is None else meaning[text] for text in texts]
 
 
+def class_codes(labels: LabelArray, classes: LabelArray) -> IntArray:
+    """Return the place of each label among the classes of a model, (n,), -1 where it is unknown.
+
+    Numbers are compared by value, however each of the two was written: 1, "1" and "1.0" are alike.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Labels of rows.
+    classes : ndarray of shape (k,)
+        Classes of the model.
+
+    Examples
+    --------
+    >>> class_codes(np.array(["1.0", "0", "maybe"]), np.array([0, 1])).tolist()
+    [1, 0, -1]
+    """
+    place = {_alone(str(name)): j for j, name in enumerate(classes.tolist())}
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    codes = [place.get(_alone(str(label)), -1) for label in distinct.tolist()]
+    return np.array(codes, dtype=np.intp)[inverse]
+
+
+def _alone(text: str) -> str:
+    """Return what a label would mean without others beside it, as text."""
+    return str(codes_of([text], "", "")[0])
+
+
 def _refuse_long(distinct: Iterable[str], who: str) -> None:
     """Refuse texts: an array of strings gives every row the room of the longest."""
     longest = max(distinct, key=len, default="")
@@ -104,6 +143,26 @@ def _refuse_long(distinct: Iterable[str], who: str) -> None:
             f"{who} has a value of {len(longest)} characters, {brief(longest)}: give at most "
             f"{LONGEST}, such as a short name."
         )
+
+
+def refuse_measurements(values: Collection[Code], n_rows: int, who: str) -> None:
+    """Raise `DataError` if environments are numbers or dates of too many values, such as an age.
+
+    Parameters
+    ----------
+    values : collection of int or str
+        Distinct environments.
+    n_rows : int
+        Rows whose environment is known.
+    who : str
+        Beginning of the message.
+    """
+    if len(values) <= MOST_NUMBERS or n_rows >= FEWEST_OF_A_NUMBER * len(values):
+        return
+    if all(isinstance(value, int) for value in values):
+        raise DataError(f"{who} has {too_many_values(len(values), 'numbers')}")
+    if all(is_date(str(value)) for value in values):
+        raise DataError(f"{who} has {too_many_values(len(values), 'dates')}")
 
 
 def refuse_wide(values: Iterable[Code | None], n_rows: int, who: str, path: Path) -> None:
@@ -173,10 +232,16 @@ def listed(items: Sequence[str], most: int = MOST_NAMED) -> str:
 
 def nearest(name: str, names: Sequence[str], part: str) -> str:
     """Return a sentence that suggests which column or array was meant, and lists all."""
+    close = closest(name, names)
+    meant = "name one that is there. " if close is None else f"did you mean {brief(close)}? "
+    return f"{meant}The {part}s are {named(names, MOST_LISTED)}."
+
+
+def closest(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that is written almost as another, whatever the case; None if none is."""
     folded = {candidate.casefold(): candidate for candidate in names}
     close = get_close_matches(name.casefold(), folded, n=1)
-    meant = f"did you mean {brief(folded[close[0]])}? " if close else "name one that is there. "
-    return f"{meant}The {part}s are {named(names, MOST_LISTED)}."
+    return folded[close[0]] if close else None
 
 
 def _split_word(text: str) -> str:

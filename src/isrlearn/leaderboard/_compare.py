@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 
 from isrlearn._arrays import as_rows, refuse_kind
 from isrlearn._columns import naming_columns
-from isrlearn._labels import UNKNOWN, as_labels, encode_labels
+from isrlearn._labels import UNKNOWN, as_labels, encode_labels, refuse_measurements
 from isrlearn._numbers import check_number
 from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
 from isrlearn._targets import MISSING_LABELS
@@ -117,6 +117,7 @@ def compare(
     X, y, split = _checked(X, y, split)
     environments = known(environments, len(y))
     seen = encode_environments(environments, len(y))[0]
+    refuse_measurements(seen, sum(name is not None for name in environments))
     if len(seen) < 2:
         raise ValueError(
             f"environments has {len(seen)} known value(s), and nothing differs between fewer than "

@@ -16,10 +16,11 @@ from isrlearn._transformers import ISR, default_isr
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.io import Data, LinearModel
+from isrlearn.io._model import BALANCED, with_class_sizes
 from isrlearn.leaderboard._methods import Method
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._scene import Scene
-from isrlearn.leaderboard._shipping import Asked, Shipped, settle
+from isrlearn.leaderboard._shipping import Asked, Shipped, counts_classes_alike, settle
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.subspace import Subspace
 
@@ -74,6 +75,7 @@ def fit_data(
     rule: str | None = None,
     method: str | None = None,
     n_spurious: int | None = None,
+    prior: str = BALANCED,
     pca: int = COMPONENTS,
     impute: str | None = None,
     watch: Watch | None = None,
@@ -97,6 +99,9 @@ def fit_data(
         linear. It chooses its setting by the rule, or by "worst-group".
     n_spurious : int, default=None
         Remove so many directions.
+    prior : {"balanced", "train"}, default="balanced"
+        Whether probabilities are of equally frequent classes, as the head has counted them, or of
+        classes as frequent as in training. The second moves decisions towards frequent classes.
     pca : int, default=100
         Most principal components.
     impute : {None, "median"}, default=None
@@ -145,7 +150,7 @@ def fit_data(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
         found = settle(asked, (X, y), choose, fit, lambda s: s.estimator, features, names)
-    model = _model(data, preparation, found)
+    model = with_prior(_model(data, preparation, found), found, y, prior)
     scene = _scene(data, preparation, found.estimator, training, test)
     scores = _scores(data, model, test)
     told = found.title, found.removed, found.sentence
@@ -275,6 +280,20 @@ def _model(data: Data, preparation: Preparation, found: Shipped) -> LinearModel:
     classes = np.asarray(found.estimator.classes_)
     weight, bias = preparation.fold_into(*_linear(found))
     return LinearModel(weight, bias, preparation.fill, classes, data.schema, made)
+
+
+def with_prior(model: LinearModel, found: Shipped, y: LabelArray, prior: str) -> LinearModel:
+    """Return a model that knows how frequent its classes were, and has the prior asked for."""
+    alike = counts_classes_alike(found.estimator)
+    if alike is None:
+        if prior != BALANCED:
+            raise ValueError(
+                f"prior={prior!r} shifts a logistic head by how it counts classes, and "
+                f"{found.title} counts them in a way of its own: leave prior out."
+            )
+        return model
+    sizes = [int(np.sum(y == label)) for label in model.classes]
+    return with_class_sizes(model, sizes, prior=prior, alike=alike)
 
 
 def _linear(found: Shipped) -> tuple[Any, Any]:

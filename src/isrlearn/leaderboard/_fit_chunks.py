@@ -21,8 +21,9 @@ from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn.io import LinearModel
 from isrlearn.io._data import check_classes, check_environments
+from isrlearn.io._model import BALANCED
 from isrlearn.io._open import RowFile
-from isrlearn.leaderboard._fit import Fitted, facts_of, removal_of
+from isrlearn.leaderboard._fit import Fitted, facts_of, removal_of, with_prior
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._scene import Scene
 from isrlearn.leaderboard._shipping import Asked, Shipped, settle
@@ -112,6 +113,7 @@ def fit_chunks(
     rule: str | None = None,
     method: str | None = None,
     n_spurious: int | None = None,
+    prior: str = BALANCED,
     pca: int = COMPONENTS,
     impute: str | None = None,
     with_scene: bool = False,
@@ -129,7 +131,7 @@ def fit_chunks(
         The file.
     open_part : callable
         Its rows, in chunks of this process or of a cluster.
-    rule, method, n_spurious, pca, impute
+    rule, method, n_spurious, prior, pca, impute
         As in `fit_data`; the methods are ISR, its default or chosen.
     with_scene : bool, default=False
         Whether to keep a sample of the rows for a report; of test rows, if there are any.
@@ -190,7 +192,9 @@ def fit_chunks(
     names = file.schema.feature_names if file.schema.kind == "table" else ()
     found = settle(asked, (X, sample.y), choose, fit, finish, features, names)
     classifier = found.estimator
-    model = _model(file, preparation, found, len(sample.y))
+    labels = file.labels
+    y = np.asarray(labels.values)[labels.codes[file.is_in(TRAIN)]]
+    model = with_prior(_model(file, preparation, found, len(sample.y)), found, y, prior)
     scene = _scene(file, open_part, sample, preparation, classifier) if with_scene else None
     told = found.title, found.removed, found.sentence
     return Fitted(model, found.selection, _scores(file, open_part, model), scene, *told)

@@ -6,11 +6,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import WORST_GROUP
 from isrlearn._select import Selection, default_grid, in_words, isr_grid
 from isrlearn._shown import amounts_of, shares_removed
 from isrlearn._text import brief
 from isrlearn._typing import Float64Array, FloatArray, LabelArray
+from isrlearn.baselines import DFR, GroupDRO, GroupSubsampling
+from isrlearn.baselines._last_layer import WeightedRival
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, Method, chosen_methods
 
 DISAGREE: Final = 0.05  # share of rows that two models predict differently
@@ -151,6 +154,21 @@ def settle(
     model = finish(found)
     chosen = found.setting, rule, found.score, found
     return Shipped(model, "ISR chosen", *chosen, removed_by(model), nothing.strip())
+
+
+def counts_classes_alike(model: Any) -> bool | None:
+    """Return whether a logistic head counted classes alike; None where that is not known.
+
+    Parameters
+    ----------
+    model : classifier
+        What was fitted.
+    """
+    if isinstance(model, ISRClassifier):
+        return None if isinstance(model.head, GroupDRO) else model.group_weight is not None
+    if isinstance(model, DFR | GroupSubsampling):
+        return True
+    return model.weight is not None if isinstance(model, WeightedRival) else None
 
 
 def disagreement(default: str, chosen: str, default_score: float, chosen_score: float) -> str:
