@@ -1,0 +1,150 @@
+"""What ``isrlearn fit`` ships: the default, what validation chose, or a rival; and what it says."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from isrlearn.baselines import GroupDRO, LinearProbe
+from isrlearn.cli import main
+from isrlearn.io import LinearModel, read_data
+from isrlearn.leaderboard import fit_data, known_methods
+from isrlearn.leaderboard._preparation import prepare
+
+COLUMNS = ("--label", "sick", "--environment", "site")
+SITES = {"north": (400, 2.2), "east": (350, 1.5), "south": (300, 1.9)}
+
+
+def write(path, sites, seed=0, marker=2.0, severity=0.0):
+    """A cue that is stronger in some sites than in others, and a marker that is the same anywhere.
+
+    With `severity` the marker is stronger in some sites, and there is no cue.
+    """
+    random = np.random.default_rng(seed)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "marker", "brightness", "site", "sick"])
+        for place, (name, (n, cue)) in enumerate(sites.items()):
+            sick = random.random(n) < 0.4
+            strength = marker + severity * (place - 1)
+            columns = (
+                random.normal(50 + 3 * sick, 10).round(1),
+                random.normal(strength * sick, 1).round(3),
+                random.normal(cue * (2 * sick - 1) * (severity == 0), 1).round(3),
+            )
+            labels = np.where(sick, "yes", "no")
+            writer.writerows((*row, name, y) for *row, y in zip(*columns, labels, strict=True))
+    return path
+
+
+@pytest.fixture
+def misleading(tmp_path):
+    return write(tmp_path / "misleading.csv", SITES)
+
+
+@pytest.fixture
+def harmless(tmp_path):
+    return write(tmp_path / "harmless.csv", SITES, marker=3.0, severity=0.8)
+
+
+def fitted(capsys, data, *options):
+    out = data.with_suffix(".safetensors")
+    with pytest.raises(SystemExit) as end:
+        main(["fit", str(data), *COLUMNS, "--out", str(out), "--force", "--json", *options])
+    shown = capsys.readouterr()
+    assert end.value.code == 0, shown.err
+    return LinearModel.load(out), json.loads(shown.out)
+
+
+def right(model, path):
+    rows = read_data(path, schema=model.schema)
+    return float(np.mean(model.predict(rows.features) == rows.labels))
+
+
+def test_the_default_is_shipped_where_environments_mislead(misleading, tmp_path, capsys):
+    """In the training sites the cue helps, so validation rows want to keep it."""
+    new = write(tmp_path / "new.csv", {"new": (300, -1.8)}, seed=1)
+    model, figures = fitted(capsys, misleading)
+    assert figures["method"] == "ISR"
+    assert figures["removed"].startswith("1 direction (brightness ")
+    assert right(model, new) > 0.8
+    sentence = figures["disagreement"]
+    assert f"The default removes {figures['removed']}; validation rows prefer" in sentence
+    assert "removes nothing" in sentence
+    assert "--rule worst-group ships its choice" in sentence
+    other, chosen = fitted(capsys, misleading, "--rule", "worst-group")
+    assert (chosen["method"], chosen["n_spurious"]) == ("ISR chosen", 0)
+    assert right(other, new) < 0.4
+    assert chosen["disagreement"] is None
+    best, at_default = (
+        f"{100 * score:.1f} %" for score in (chosen["score"], figures["score"] or 0)
+    )
+    assert best in sentence
+
+
+def test_validation_can_be_right_and_its_choice_shipped(harmless, tmp_path, capsys):
+    """The marker differs between sites and is the only thing that tells the sick."""
+    model, figures = fitted(capsys, harmless)
+    assert "(marker " in figures["removed"]
+    assert "removes nothing" in figures["disagreement"]
+    other, chosen = fitted(capsys, harmless, "--rule", "worst-group")
+    assert chosen["n_spurious"] == 0
+    assert right(other, harmless) > right(model, harmless) + 0.1
+
+
+def test_where_nothing_is_found_validation_decides_and_nothing_disagrees(tmp_path, capsys):
+    alike = write(tmp_path / "alike.csv", {name: (n, 1.0) for name, (n, _) in SITES.items()})
+    _, figures = fitted(capsys, alike)
+    assert (figures["method"], figures["removed"]) == ("ISR chosen", "nothing")
+    assert figures["disagreement"] == "The default finds nothing to remove."
+
+
+@pytest.mark.parametrize("n_spurious", [0, 1, 2])
+def test_the_number_of_directions_can_be_given(misleading, capsys, n_spurious):
+    for options in ((), ("--rule", "average"), ("--method", "isr-chosen")):
+        _, figures = fitted(capsys, misleading, "--n-spurious", str(n_spurious), *options)
+        assert figures["n_spurious"] == n_spurious
+        assert (figures["rule"] is None) == (options == ())
+
+
+@pytest.mark.parametrize("key", sorted(known_methods()))
+def test_every_method_can_be_shipped(misleading, capsys, key):
+    model, figures = fitted(capsys, misleading, "--method", key)
+    assert figures["method"] == known_methods()[key].title
+    assert right(model, misleading) > 0.5
+    assert (figures["rule"] is None) == (key == "isr")
+
+
+@pytest.mark.parametrize(("key", "kind"), [("group-dro", GroupDRO), ("erm", LinearProbe)])
+def test_a_rival_is_its_estimator_on_prepared_rows(misleading, capsys, key, kind):
+    model, figures = fitted(capsys, misleading, "--method", key, "--rule", "average")
+    data = read_data(misleading, label="sick", environment=["site"])
+    Z = prepare(data.features, data.schema.feature_names, with_units=True).apply(data.features)
+    C = float(figures["setting"].removeprefix("C="))
+    expected = kind(C).fit(Z, data.labels, environments=data.environments).decision_function(Z)
+    np.testing.assert_allclose(model.decision_function(data.features), expected, atol=1e-6)
+
+
+def test_the_prior_of_the_training_rows_is_given_back(misleading, capsys):
+    model, figures = fitted(capsys, misleading)
+    shifted, _ = fitted(capsys, misleading, "--prior", "train")
+    shares = np.array(figures["class_shares"])
+    np.testing.assert_array_equal(shifted.weight, model.weight)
+    np.testing.assert_allclose(shifted.bias - model.bias, np.log(shares[1] / shares[0]))
+    assert fitted(capsys, misleading, "--method", "erm")[1]["prior"] == "training"
+    assert "prior" not in fitted(capsys, misleading, "--method", "group-dro")[1]
+
+
+def test_mistakes_are_named(misleading):
+    data = read_data(misleading, label="sick", environment=["site"])
+    for options, message in (
+        ({"method": "magic"}, "method 'magic' is not known: choose from erm"),
+        ({"method": "erm", "n_spurious": 1}, "n_spurious=1 is a setting of ISR"),
+        ({"method": "isr", "rule": "average"}, "use method='isr-chosen'"),
+        ({"method": "group-dro", "prior": "train"}, "GroupDRO counts them in a way of its own"),
+        ({"method": "sklearn.neighbors:KNeighborsClassifier"}, "is not linear"),
+        ({"n_spurious": 9}, "n_spurious=9"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit_data(data, **options)
