@@ -150,11 +150,11 @@ def default_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
 def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
     """Return the settings of `ISRClassifier` that `select` and `compare` try.
 
-    Removal: up to 20 features, what the tests of `ISR` and `ISRMean` find; one or two leading
-    directions of the class means; with two or three classes also the leading direction of each
-    class alone; the leading direction of the whitened joint estimate; nothing. Heads: logistic with
+    Removal: one or two leading directions of the class means; with two or three classes also the
+    leading direction of each class alone; the leading direction of the whitened joint estimate; up
+    to 20 features, what the tests of `ISR` and `ISRMean` find; nothing. Heads: logistic with
     balanced groups, and plain; with two or three classes also `GroupDRO`. The order is the order
-    of preference where settings do equally well: the first setting is ``ISRClassifier()``.
+    of preference where settings do equally well. ``ISRClassifier()`` is among the settings.
 
     Parameters
     ----------
@@ -168,14 +168,12 @@ def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
     list of dict of str to list
     """
     classes = np.unique(np.asarray(labels)).tolist()
-    (default,) = default_grid(labels, n_features)
-    removals: list[Any] = [*default["isr"], ISRMean(2), ISR(1)]
+    removals: list[Any] = [ISRMean(1), ISRMean(2), ISR(1)]
     few_classes = len(classes) <= FEW_CLASSES
     if few_classes:
         removals += [ISRMean(1, condition_on=[c]) for c in classes]
     if n_features <= FEW_COORDINATES:
-        removals[1:1] = [ISRMean(1)]
-        removals += [ISRMean("auto", random_state=0)]
+        removals += [ISR(random_state=0), ISRMean("auto", random_state=0)]
     logistic: dict[str, list[Any]] = {
         "group_weight": ["balanced", None],
         "head__C": [SCALE, *strengths(STRENGTHS, labels)],

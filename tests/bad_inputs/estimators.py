@@ -76,7 +76,7 @@ PARAMETERS = [
     ),
     setting(
         ISRClassifier(group_weight="equal"),
-        "group_weight='equal' must be None or 'balanced'",
+        "group_weight='equal' must be 'balanced', 'class' or None",
         "group_weight='equal'",
     ),
 ]

@@ -177,6 +177,18 @@ def rounds_in_words(
     ----------
     labels, environments, split, test, n_seeds, rule, groups, methods
         As in `compare`.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from isrlearn.datasets import load_penguins
+    >>> _, sex, species = load_penguins()
+    >>> how = "leave-one-group-out", 1, "worst-group", None, ["erm", "isr"]
+    >>> rounds_in_words(sex, species, None, *how)[0][:62]
+    '6 groups are left out one by one: 6 rounds of 2 methods, 6 time'
     """
     if test not in (LEAVE_ONE_OUT, LEAVE_GROUP_OUT):
         return []

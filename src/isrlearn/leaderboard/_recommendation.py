@@ -41,6 +41,16 @@ class Recommendation:
         How it compares with the best of the others.
     removal : str
         What removal itself gained; empty where ISR was not compared.
+
+    Examples
+    --------
+    >>> from isrlearn import compare
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, sex, species = load_penguins()
+    >>> options = {"methods": ["erm", "isr"], "n_seeds": 1, "n_draws": 50}
+    >>> found = compare(X, sex, environments=species, **options).recommendation
+    >>> found.question, found.headline.startswith("For environments like these, ")
+    ('environments like these', True)
     """
 
     question: str

@@ -143,8 +143,8 @@ def settle(
         return Shipped(model, "ISR", default, None, None, None, removed_by(model))
     found = choose(None, rule)
     if model is not None and model.n_spurious_ > 0:
-        score = float(found.scores[0].mean())  # the default is the first setting of the grid
-        sentence = ""
+        place = [in_words(setting) for setting in found.settings].index(in_words(default))
+        score, sentence = float(found.scores[place].mean()), ""
         if np.mean(model.predict(X) != found.estimator.predict(X)) > DISAGREE:
             parts = removed_by(model), removed_by(found.estimator), score, found.score
             sentence = disagreement(*parts)
