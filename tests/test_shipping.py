@@ -72,7 +72,7 @@ def test_the_default_is_shipped_where_environments_mislead(misleading, tmp_path,
     sentence = figures["disagreement"]
     assert f"The default removes {figures['removed']}; validation rows prefer" in sentence
     assert "removes nothing" in sentence
-    assert "--rule worst-group ships its choice" in sentence
+    assert "--rule worst-group ships the other model" in sentence
     other, chosen = fitted(capsys, misleading, "--rule", "worst-group")
     assert (chosen["method"], chosen["n_spurious"]) == ("ISR chosen", 0)
     assert right(other, new) < 0.4

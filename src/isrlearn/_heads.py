@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -13,9 +14,9 @@ from isrlearn._blocks import largest_values
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
 from isrlearn._logistic import (
     RIDGE,
-    SCALE,
     class_means,
     fit_in_coordinates,
+    is_scaled,
     separation,
     weighted_covariance,
 )
@@ -46,8 +47,9 @@ class LogisticHead(LogisticRegression):
 
     with weights :math:`\omega` that sum to W, the share :math:`\pi_c` and mean :math:`\mu_c` of
     class c. So the penalty is measured by how far apart the classes are. Multiplying all of X or
-    all weights by a number, repeating the rows, or adding features that tell nothing changes no
-    prediction. ``docs/method.md`` has the study behind 0.1.
+    all weights by a number changes no prediction; nor does repeating the rows or adding constant
+    features, unless there are then ten rows for each feature, or more than 20 features.
+    `warm_start` has no effect. ``docs/method.md`` has the study behind 0.1.
 
     Examples
     --------
@@ -85,7 +87,7 @@ class LogisticHead(LogisticRegression):
         known = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
         few_rows = len(X) < ROWS_PER_COORDINATE * X.shape[1]
         as_they_are = X.shape[1] > FEW_COORDINATES or few_rows or self.warm_start
-        if as_they_are and self.C != SCALE:
+        if as_they_are and not is_scaled(self):
             super().fit(X, y, sample_weight)
         else:
             self._fit_mapped(X, y, check_weights(sample_weight, len(X)), whiten=not as_they_are)
@@ -95,12 +97,17 @@ class LogisticHead(LogisticRegression):
     def _fit_mapped(
         self, X: FloatArray, y: Any, weights: Float64Array | None, *, whiten: bool
     ) -> None:
-        mean = np.average(X, axis=0, weights=weights).astype(np.float64)
-        rounding = np.finfo(X.dtype).eps * largest_values(X)
-        forward = self._whitening(X, mean, rounding, weights) if whiten else np.ones(X.shape[1])
         names = LogisticRegression().get_params()  # a subclass may have others
         solver = LogisticRegression(**{name: getattr(self, name) for name in names})
-        if self.C == SCALE:
+        if is_scaled(self) and self.class_weight is not None:
+            own = compute_sample_weight(self.class_weight, y)
+            weights = own if weights is None else weights * own
+            solver.set_params(class_weight=None)
+        mean = np.average(X, axis=0, weights=weights).astype(np.float64)
+        # A removal leaves the rounding error of a sum over the features.
+        rounding = np.sqrt(X.shape[1]) * np.finfo(X.dtype).eps * largest_values(X)
+        forward = self._whitening(X, mean, rounding, weights) if whiten else np.ones(X.shape[1])
+        if is_scaled(self):
             forward = forward / separation(*class_means(X, y, weights), forward, rounding)
             total = len(X) if weights is None else float(weights.sum())
             solver.set_params(C=1 / (RIDGE * total))

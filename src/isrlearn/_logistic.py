@@ -1,6 +1,6 @@
 """Logistic regression in coordinates of our choice, solved to its optimum."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -80,6 +80,22 @@ def fit_in_coordinates(
         model.intercept_ = model.intercept_ - model.coef_ @ centre
 
 
+def is_scaled(model: Any) -> bool:
+    """Whether the penalty of a `LogisticHead` is measured by how far apart the classes are.
+
+    Parameters
+    ----------
+    model : LogisticHead
+        C is checked: a number, or "scale".
+    """
+    if isinstance(model.C, str) and model.C != SCALE:
+        raise ValueError(
+            f"The 'C' parameter of LogisticHead is {model.C!r:.50}: give a positive number or "
+            f"{SCALE!r}."
+        )
+    return isinstance(model.C, str)
+
+
 def class_means(
     X: FloatArray, y: LabelArray, weights: Float64Array | None
 ) -> tuple[Float64Array, Float64Array]:
@@ -87,8 +103,9 @@ def class_means(
     codes = np.unique(y, return_inverse=True)[1]
     own = np.ones(len(X)) if weights is None else weights
     totals = np.bincount(codes, own).astype(np.float64)
-    means = [np.average(X[codes == c], axis=0, weights=own[codes == c]) for c in range(len(totals))]
-    return totals, np.array(means, dtype=np.float64)
+    there = np.flatnonzero(totals)
+    means = [np.average(X[codes == c], axis=0, weights=own[codes == c]) for c in there]
+    return totals[there], np.array(means, dtype=np.float64)
 
 
 def separation(
@@ -96,8 +113,8 @@ def separation(
 ) -> float:
     r"""Return how far apart classes are: :math:`\sqrt{\sum_c \pi_c \|\mu_c - \bar\mu\|^2}`.
 
-    Where that is nothing but rounding, the penalty must not vanish with it: then it is the largest
-    rounding error, and 1 where there is none.
+    Coordinates in which classes differ by no more than rounding do not count. Where that are all,
+    the penalty must not vanish with them: then it is the largest rounding error, or 1.
 
     Parameters
     ----------
@@ -119,12 +136,12 @@ def separation(
     """
     shares = totals / totals.sum()
     away = times(means - shares @ means, forward)
-    unit = np.abs(away).max(initial=0.0) or 1.0  # no square overflows or vanishes
-    found = unit * float(np.sqrt(shares @ np.sum((away / unit) ** 2, axis=1)))
-    return (
-        max(found, ROUNDED * float(np.abs(times(rounding, np.abs(forward))).max(initial=0.0)))
-        or 1.0
-    )
+    least = ROUNDED * times(rounding, np.abs(forward))
+    away = np.where(np.abs(away) > least, away, 0.0)
+    unit = np.abs(away).max(initial=0.0)  # no square overflows or vanishes
+    if unit == 0:
+        return float(least.max(initial=0.0)) or 1.0
+    return float(unit * np.sqrt(shares @ np.sum((away / unit) ** 2, axis=1)))
 
 
 def weighted_covariance(

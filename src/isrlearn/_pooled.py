@@ -108,7 +108,9 @@ class Pooled:
         both = kept**2 * (amounts @ subspace.functionals.T)
         within = self.within - removed - removed.T
         within += subspace.directions.T @ both @ subspace.directions
-        return replace(self, means=means, within=within)
+        # What is left of a variance that was taken out whole is rounding of that variance.
+        left = np.sqrt(np.finfo(np.float64).eps * np.diag(self.within).clip(0) / self.total)
+        return replace(self, means=means, within=within, rounding=np.maximum(self.rounding, left))
 
 
 def _factors(

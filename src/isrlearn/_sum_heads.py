@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -13,7 +14,7 @@ from isrlearn._closed_forms import CLOSED_FORMS
 from isrlearn._coordinates import HeadCoordinates
 from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
 from isrlearn._heads import LogisticHead
-from isrlearn._logistic import RIDGE, SCALE, SOLVED, separation
+from isrlearn._logistic import RIDGE, SOLVED, is_scaled, separation
 from isrlearn._passes import AddSlopes, GroupFactors, Sample, TakeSample
 from isrlearn._pooled import Pooled
 from isrlearn._slopes import Slope, slope_of
@@ -130,8 +131,8 @@ def fit_from_sums(head: Any, removed: Removed) -> Any:
         inside = removed.pooled.without(removed.subspace)
         CLOSED_FORMS[type(head).__name__].fit(head, inside, classes)
         return head
-    if head.C != SCALE:
-        head._validate_params()
+    # C="scale" is a word of LogisticHead alone.
+    (clone(head).set_params(C=1.0) if _is_scaled(head) else head)._validate_params()
     head.n_features_in_, head.classes_ = removed.rows.n_features, classes
     problem = _problem(head, removed)
     near = _near(problem, removed)
@@ -147,7 +148,7 @@ def fit_from_sums(head: Any, removed: Removed) -> Any:
 def _problem(head: Any, removed: Removed) -> Problem:
     n_classes = len(removed.factors.classes)
     total = removed.pooled.total
-    if head.C == SCALE:
+    if _is_scaled(head):
         strength = RIDGE
     else:
         with np.errstate(divide="ignore"):
@@ -161,19 +162,23 @@ def _problem(head: Any, removed: Removed) -> Problem:
     )
 
 
+def _is_scaled(head: Any) -> bool:
+    return isinstance(head, LogisticHead) and is_scaled(head)
+
+
 def _coordinates(head: Any, removed: Removed) -> HeadCoordinates:
     """Return the coordinates in which the penalty falls: those of `LogisticHead`, or those of X."""
     n_rows, d = removed.pooled.n_rows, removed.rows.n_features
     few = d <= FEW_COORDINATES and n_rows >= ROWS_PER_COORDINATE * d
     whiten = few and isinstance(head, LogisticHead)
-    if not whiten and head.C != SCALE:
+    if not whiten and not _is_scaled(head):
         return HeadCoordinates(removed.subspace, np.zeros(d))
     inside = removed.pooled.without(removed.subspace)
     forward: Float64Array = np.ones(d)
     if whiten:
         forward = frame_of(inside.covariance(), inside.rounding, float(n_rows), 1).forward
         forward = forward if forward.shape[1] else np.zeros((d, 1))
-    if head.C == SCALE:
+    if _is_scaled(head):
         forward = forward / separation(inside.weights, inside.means, forward, inside.rounding)
     centre = inside.mean() if head.fit_intercept else np.zeros(d)
     return HeadCoordinates(removed.subspace, centre, forward)

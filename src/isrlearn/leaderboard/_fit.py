@@ -1,7 +1,7 @@
 """Fit one model on a file's rows and fold everything into one linear map."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import known
 from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._shown import Head
+from isrlearn._text import brief
 from isrlearn._transformers import ISR, default_isr
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
@@ -19,10 +20,20 @@ from isrlearn.io import Data, LinearModel
 from isrlearn.io._model import BALANCED, with_class_sizes
 from isrlearn.leaderboard._methods import Method
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
+from isrlearn.leaderboard._run import choose_method
 from isrlearn.leaderboard._scene import Scene
-from isrlearn.leaderboard._shipping import Asked, Shipped, counts_classes_alike, settle
+from isrlearn.leaderboard._shipping import (
+    Asked,
+    Fitter,
+    Sample,
+    Shipped,
+    counts_classes_alike,
+    settle,
+)
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.subspace import Subspace
+
+PRIORS: Final = (BALANCED, "train")
 
 
 class Fitted(NamedTuple):
@@ -126,30 +137,31 @@ def fit_data(
     >>> bool(np.mean(model.predict(X) == sex) > 0.8)
     True
     """
+    asked = Asked.of(rule, method, n_spurious)
+    if prior not in PRIORS:
+        raise ValueError(f"prior={brief(prior)} must be one of {', '.join(PRIORS)}.")
     data.check_for_fit()
     training, validation, test = _parts(data)
     preparation = _prepared(data, training, pca, impute)
-    X, y, environments = _rows(data, training, preparation)
-    arguments: dict[str, Any] = {"environments": environments, "watch": watch}
-    if len(validation):
-        arguments["validation"] = _rows(data, validation, preparation)
-    asked = Asked(rule, method, n_spurious)
+    rows = _rows(data, training, preparation)
+    held_out = _rows(data, validation, preparation) if len(validation) else None
+    X, y, environments = rows
 
     def choose(rival: Method | None, rule: str) -> Selection:
-        if rival is None:
-            return select(X, y, grid=asked.grid(y, X.shape[1]), rule=rule, **arguments)
-        grid = rival.grid(y, X.shape[1])
-        return select(X, y, estimator=rival.estimator(0), grid=grid, rule=rule, **arguments)
+        if rival is not None:
+            return choose_method(rival, rule, rows, held_out)
+        arguments = {"environments": environments, "validation": held_out, "watch": watch}
+        return select(X, y, grid=asked.grid(y, X.shape[1]), rule=rule, **arguments)
 
     def fit(setting: dict[str, Any]) -> ISRClassifier:
         model: ISRClassifier = ISRClassifier().set_params(**fresh(setting))
         return model.fit(X, y, environments=environments)
 
-    features = preparation.filled(data.features[training])
     names = data.schema.feature_names if data.schema.kind == "table" else ()
+    sample = Sample(X, y, preparation.filled(data.features[training]), names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
-        found = settle(asked, (X, y), choose, fit, lambda s: s.estimator, features, names)
+        found = settle(asked, sample, Fitter(choose, fit, lambda chosen: chosen.estimator))
     model = with_prior(_model(data, preparation, found), found, y, prior)
     scene = _scene(data, preparation, found.estimator, training, test)
     scores = _scores(data, model, test)
@@ -345,7 +357,7 @@ def removal_of(fitted: Any) -> dict[str, Any]:
     """Return what a `Scene` shows of a removal; of a rival, that there is none."""
     if isinstance(fitted, ISRClassifier):
         return {"isr": fitted.isr_, "model": fitted, "subspace": fitted.subspace_}
-    n_features = int(np.shape(fitted.coef_)[-1])
+    n_features = fold(fitted)[0].shape[-1]
     return {"isr": ISR(0), "subspace": Subspace.nothing(n_features)}
 
 

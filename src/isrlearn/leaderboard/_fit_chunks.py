@@ -26,7 +26,7 @@ from isrlearn.io._open import RowFile
 from isrlearn.leaderboard._fit import Fitted, facts_of, removal_of, with_prior
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._scene import Scene
-from isrlearn.leaderboard._shipping import Asked, Shipped, settle
+from isrlearn.leaderboard._shipping import Asked, Fitter, Sample, Shipped, settle
 from isrlearn.metrics import GroupScores, group_scores
 
 SAMPLE_ROWS: Final = 20_000
@@ -156,6 +156,7 @@ def fit_chunks(
     >>> bool(np.mean(fitted.model.predict(X) == sex) > 0.8)
     True
     """
+    asked = Asked.of(rule, method, n_spurious)
     _check(file)
     sample = _sample(file, open_part, TRAIN)
     preparation = prepare(
@@ -165,7 +166,6 @@ def fit_chunks(
         impute=impute,
         with_units=file.schema.kind == "table",
     )
-    asked = Asked(rule, method, n_spurious)
     if asked.rival is not None:
         raise ValueError(
             f"method={method!r} needs all rows at once, and the file is read in chunks: use "
@@ -184,13 +184,13 @@ def fit_chunks(
         return fit(setting)
 
     def choose(rival: Any, rule: str) -> Selection:
-        grid = asked.grid(sample.y, X.shape[1])
-        return _chosen(file, open_part, sample, preparation, grid, rule, watch)
+        grid = asked.grid(sample.y, seen.X.shape[1])
+        return _chosen(file, open_part, seen, sample.environments, preparation, grid, rule, watch)
 
-    X = preparation.apply(sample.X)
-    features = preparation.filled(sample.X)
     names = file.schema.feature_names if file.schema.kind == "table" else ()
-    found = settle(asked, (X, sample.y), choose, fit, finish, features, names)
+    features = preparation.filled(sample.X)
+    seen = Sample(preparation.apply(sample.X), sample.y, features, names)
+    found = settle(asked, seen, Fitter(choose, fit, finish))
     classifier = found.estimator
     labels = file.labels
     y = np.asarray(labels.values)[labels.codes[file.is_in(TRAIN)]]
@@ -221,7 +221,8 @@ class InBlocks:
 def _chosen(
     file: RowFile,
     open_part: OpenPart,
-    sample: RowSample,
+    sample: Sample,
+    environments: LabelArray,
     preparation: Preparation,
     grid: list[dict[str, list[Any]]],
     rule: str,
@@ -231,13 +232,12 @@ def _chosen(
     if file.n_rows(VALIDATION):
         rows = _sample(file, open_part, VALIDATION)
         validation = preparation.apply(rows.X), rows.y, rows.environments
-    X = preparation.apply(sample.X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
         return select(
-            X,
+            sample.X,
             sample.y,
-            environments=sample.environments,
+            environments=environments,
             grid=[part for part in grid if "head" not in part],  # GroupDRO needs all rows
             validation=validation,
             rule=rule,

@@ -101,43 +101,12 @@ class Task:
 
     def _outcomes(self) -> list[Outcome | Failure]:
         begin = time.perf_counter()
-        found = self._selection()
-        fit_seconds = found.seconds
-        if self._on_validation:
-            # Settings are chosen on halves, as published, but no held-out row is left unused.
-            X, y, environments = self.validation
-            fit_seconds = _seconds(lambda: fit_with(found.estimator, X, y, environments))
-        seconds = time.perf_counter() - begin
-        own = self._outcome(self.method.key, found.estimator, found, fit_seconds, seconds)
-        return [own, self._without_removal(found)] if self.method.key in TWINS else [own]
-
-    @property
-    def _on_validation(self) -> bool:
-        return self.method.rows == VALIDATION and self.rule != LEAVE_ONE_OUT
-
-    def _selection(self) -> Selection:
-        X, y, environments = self.training
-        arguments: dict[str, Any] = {"validation": self.validation}
-        if self.rule == LEAVE_ONE_OUT:
-            arguments = {}
-        elif self._on_validation:
-            (X, y, environments), arguments["validation"] = self._halves()
-        return select(
-            X,
-            y,
-            environments=environments,
-            estimator=self.method.estimator(self.round.seed),
-            grid=self.method.grid(y, X.shape[1]),
-            rule=self.rule,
-            **arguments,
+        found = choose_method(
+            self.method, self.rule, self.training, self.validation, seed=self.round.seed
         )
-
-    def _halves(self) -> tuple[Part, Part]:
-        X, y, environments = self.validation
-        half = stratified_part(y, environments, 0.5, np.random.default_rng(self.round.seed))
-        rest = np.setdiff1d(np.arange(len(y)), half)
-        first, second = ((X[part], y[part], environments[part]) for part in (half, rest))
-        return first, second
+        seconds = time.perf_counter() - begin
+        own = self._outcome(self.method.key, found.estimator, found, found.seconds, seconds)
+        return [own, self._without_removal(found)] if self.method.key in TWINS else [own]
 
     def _without_removal(self, found: Selection) -> Outcome:
         """Return what the same head does on the same rows with nothing removed."""
@@ -167,6 +136,55 @@ class Task:
             weight,
             bias,
         )
+
+
+def choose_method(
+    method: Method, rule: str, training: Part, validation: Part | None, *, seed: int = 0
+) -> Selection:
+    """Choose the setting of a method by a rule and fit it on the rows that it is for.
+
+    Parameters
+    ----------
+    method : Method
+        What to fit.
+    rule : str
+        As in `select`.
+    training, validation : (X, y, environments)
+        Prepared rows; None sets a part of the training rows apart to choose on.
+    seed : int, default=0
+        Of what the method draws.
+
+    Returns
+    -------
+    Selection
+    """
+    on_validation = method.rows == VALIDATION and validation is not None and rule != LEAVE_ONE_OUT
+    fitted, scored = training, validation
+    if on_validation and validation is not None:
+        fitted, scored = _halves(validation, seed)
+    X, y, environments = fitted
+    found = select(
+        X,
+        y,
+        environments=environments,
+        estimator=method.estimator(seed),
+        grid=method.grid(y, X.shape[1]),
+        rule=rule,
+        validation=None if rule == LEAVE_ONE_OUT else scored,
+    )
+    if on_validation:
+        # Settings are chosen on halves, as published, but no held-out row is left unused.
+        seconds = _seconds(lambda: fit_with(found.estimator, *(validation or training)))
+        found = replace(found, seconds=seconds)
+    return found
+
+
+def _halves(rows: Part, seed: int) -> tuple[Part, Part]:
+    X, y, environments = rows
+    half = stratified_part(y, environments, 0.5, np.random.default_rng(seed))
+    rest = np.setdiff1d(np.arange(len(y)), half)
+    first, second = ((X[part], y[part], environments[part]) for part in (half, rest))
+    return first, second
 
 
 def run_tasks(tasks: list[Task], n_jobs: int) -> Iterator[tuple[Task, list[Outcome | Failure]]]:

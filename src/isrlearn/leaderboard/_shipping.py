@@ -1,7 +1,8 @@
 """Which model `fit` ships: the default, one chosen on validation rows, or a rival."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -11,52 +12,50 @@ from isrlearn._rules import WORST_GROUP
 from isrlearn._select import Selection, default_grid, in_words, isr_grid
 from isrlearn._shown import amounts_of, shares_removed
 from isrlearn._text import brief
-from isrlearn._typing import Float64Array, FloatArray, LabelArray
-from isrlearn.baselines import DFR, GroupDRO, GroupSubsampling
+from isrlearn._transformers import ISR
+from isrlearn._typing import FloatArray, LabelArray
+from isrlearn.baselines import GroupDRO
 from isrlearn.baselines._last_layer import WeightedRival
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, Method, chosen_methods
 
 DISAGREE: Final = 0.05  # share of rows that two models predict differently
+SAME: Final = 0.2  # radians between subspaces that are told apart no more
 NOTABLE: Final = 0.2  # share of a feature that is removed, to be named
 MOST_NAMED: Final = 3
 
 
-class Asked(NamedTuple):
-    """What the user asked `fit` for; None leaves it to us."""
+@dataclass(frozen=True)
+class Asked:
+    """What the user asked `fit` for."""
 
-    rule: str | None = None
-    method: str | None = None
-    n_spurious: int | None = None
+    rule: str
+    rival: Method | None
+    """A method that is not ours."""
+    default: bool
+    """Whether ``ISRClassifier()`` may be shipped."""
+    chosen: bool
+    """Whether a setting is to be chosen by the rule."""
+    n_spurious: int | None
 
-    @property
-    def rival(self) -> Method | None:
-        """The method that is named, unless it is ISR."""
-        if self.method in (None, ISR_KEY, CHOSEN_KEY):
-            return None
-        if self.n_spurious is not None:
+    @classmethod
+    def of(cls, rule: str | None, method: str | None, n_spurious: int | None) -> Self:
+        """Return what was asked for; None leaves it to us."""
+        rival = None if method in (None, ISR_KEY, CHOSEN_KEY) else chosen_methods([method])[0]
+        if rival is not None and n_spurious is not None:
             raise ValueError(
-                f"n_spurious={self.n_spurious} is a setting of ISR, and method="
-                f"{brief(self.method)} has none: leave one of the two out."
+                f"n_spurious={n_spurious} is a setting of ISR, and method={brief(method)} has "
+                "none: leave one of the two out."
             )
-        return chosen_methods([self.method])[0]
-
-    @property
-    def wants_default(self) -> bool:
-        """Whether the default estimator may be shipped."""
-        named = self.method == ISR_KEY or (self.method is None and self.rule is None)
-        if self.method == ISR_KEY and self.rule is not None:
+        if method == ISR_KEY and rule is not None:
             raise ValueError(
-                f"method='isr' is the default, which chooses nothing, and rule={self.rule!r} "
-                "chooses: leave one of the two out, or use method='isr-chosen'."
+                f"method='isr' is the default, which chooses nothing, and rule={rule!r} chooses: "
+                "leave one of the two out, or use method='isr-chosen'."
             )
-        return named
+        default = method == ISR_KEY or (method is None and rule is None)
+        chosen = not default or (method is None and n_spurious is None)
+        return cls(rule or WORST_GROUP, rival, default, chosen, n_spurious)
 
-    @property
-    def wants_chosen(self) -> bool:
-        """Whether a setting is to be chosen on validation rows."""
-        return not (self.wants_default and (self.method or self.n_spurious is not None))
-
-    def default(self, labels: LabelArray, n_features: int) -> dict[str, Any]:
+    def setting(self, labels: LabelArray, n_features: int) -> dict[str, Any]:
         """Return the setting of the default, with the number of directions that was asked for."""
         (grid,) = default_grid(labels, n_features)
         setting = {name: values[0] for name, values in grid.items()}
@@ -65,44 +64,79 @@ class Asked(NamedTuple):
         return setting
 
     def grid(self, labels: LabelArray, n_features: int) -> list[dict[str, list[Any]]]:
-        """Return the settings to choose from."""
+        """Return the settings of ISR to choose from."""
         grids = isr_grid(labels, n_features)
         if self.n_spurious is None:
             return grids
+        if self.n_spurious == 0:
+            return [{**grid, "isr": [ISR(0)]} for grid in grids if "group_weight" in grid][:1]
         fixed: dict[str, Any] = {}
-        for removal in (removal for grid in grids for removal in grid["isr"]):
+        for removal in (r for grid in grids for r in grid["isr"] if r.n_spurious != 0):
             same = clone(removal).set_params(n_spurious=self.n_spurious)
             fixed.setdefault(in_words({"isr": same}), same)
-        return [{**grid, "isr": list(fixed.values())} for grid in grids[:-1]]
+        return [{**grid, "isr": list(fixed.values())} for grid in grids]
 
 
-class Shipped(NamedTuple):
-    """A model that was settled on."""
+class Sample(NamedTuple):
+    """Training rows, all or some."""
+
+    X: FloatArray
+    """(n, d) as they were prepared."""
+    y: LabelArray
+    features: FloatArray
+    """(n, p) as the user knows them."""
+    names: Sequence[str]
+    """Names of these features; empty where they mean nothing."""
+
+
+class Fitter(NamedTuple):
+    """How models are fitted on all training rows: in memory, or in chunks."""
+
+    choose: Callable[[Method | None, str], Selection]
+    """Takes a rival, or None for ISR, and a rule; returns what was tried."""
+    fit: Callable[[dict[str, Any]], Any]
+    """Takes a setting of `ISRClassifier` and returns it fitted."""
+    finish: Callable[[Selection], Any]
+    """Takes a selection and returns its estimator fitted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shipped:
+    """A model that was settled on.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted on all training rows.
+    title : str
+        The method.
+    setting : dict
+        Its parameters.
+    removed : str
+        What it removes, in words.
+    selection : Selection or None
+        What was tried; None where nothing was chosen.
+    rule : str or None
+        By which it was chosen; None for the default, which chooses nothing.
+    sentence : str
+        Where the default and the chosen model disagree.
+    """
 
     estimator: Any
     title: str
     setting: dict[str, Any]
-    rule: str | None
-    """By which it was chosen; None for the default, which chooses nothing."""
-    score: float | None
-    """By the rule; None where no rows were scored."""
-    selection: Selection | None
-    """What was tried; None where nothing was."""
     removed: str
-    """What it removes, in words."""
+    selection: Selection | None = None
+    rule: str | None = None
     sentence: str = ""
-    """Where the default and the chosen model disagree."""
+
+    @property
+    def score(self) -> float | None:
+        """By the rule; None for the default."""
+        return None if self.rule is None or self.selection is None else self.selection.score
 
 
-def settle(
-    asked: Asked,
-    sample: tuple[FloatArray, LabelArray],
-    choose: Callable[[Method | None, str], Selection],
-    fit: Callable[[dict[str, Any]], Any],
-    finish: Callable[[Selection], Any],
-    features: FloatArray,
-    names: Sequence[str],
-) -> Shipped:
+def settle(asked: Asked, sample: Sample, fitter: Fitter) -> Shipped:
     """Fit what was asked for; if nothing was, the default and the chosen model, and settle on one.
 
     The default is shipped where it removes something: whether that is right no row of the training
@@ -112,52 +146,35 @@ def settle(
     ----------
     asked : Asked
         What the user wants.
-    sample : (X, y)
-        Prepared training rows, all or some.
-    choose : callable
-        Takes a rival, or None for ISR, and a rule; returns what was tried.
-    fit : callable
-        Takes a setting of `ISRClassifier` and returns it fitted on all training rows.
-    finish : callable
-        Takes a selection and returns its estimator fitted on all training rows.
-    features : ndarray of shape (n, p)
-        The sample as the user knows it.
-    names : sequence of str
-        Names of these features; empty where they mean nothing.
+    sample : Sample
+        Training rows, to say what is removed and where models disagree.
+    fitter : Fitter
+        How models are fitted.
     """
-    X, y = sample
-    rule = asked.rule or WORST_GROUP
 
-    def removed_by(model: Any) -> str:
-        return removed_in_words(model, X, y, features, names)
+    def chosen(title: str, found: Selection, sentence: str = "") -> Shipped:
+        model = fitter.finish(found)
+        removed = removed_in_words(model, sample)
+        return Shipped(model, title, found.setting, removed, found, asked.rule, sentence)
 
-    rival = asked.rival
-    if rival is not None:
-        found = choose(rival, rule)
-        model = finish(found)
-        chosen = found.setting, rule, found.score, found
-        return Shipped(model, rival.title, *chosen, removed_by(model))
-    default = asked.default(y, X.shape[1])
-    model = fit(default) if asked.wants_default else None
-    if not asked.wants_chosen:
-        return Shipped(model, "ISR", default, None, None, None, removed_by(model))
-    found = choose(None, rule)
-    if model is not None and model.n_spurious_ > 0:
-        place = [in_words(setting) for setting in found.settings].index(in_words(default))
-        score, sentence = float(found.scores[place].mean()), ""
-        if np.mean(model.predict(X) != found.estimator.predict(X)) > DISAGREE:
-            parts = removed_by(model), removed_by(found.estimator), score, found.score
-            sentence = disagreement(*parts)
-        shipped = default, None, score, found
-        return Shipped(model, "ISR", *shipped, removed_by(model), sentence)
-    nothing = "The default finds nothing to remove. " if model is not None else ""
-    model = finish(found)
-    chosen = found.setting, rule, found.score, found
-    return Shipped(model, "ISR chosen", *chosen, removed_by(model), nothing.strip())
+    if asked.rival is not None:
+        return chosen(asked.rival.title, fitter.choose(asked.rival, asked.rule))
+    if not asked.default:
+        return chosen("ISR chosen", fitter.choose(None, asked.rule))
+    setting = asked.setting(sample.y, sample.X.shape[1])
+    model = fitter.fit(setting)
+    removed = removed_in_words(model, sample)
+    if not asked.chosen:
+        return Shipped(model, "ISR", setting, removed)
+    found = fitter.choose(None, asked.rule)
+    if model.n_spurious_ == 0:
+        return chosen("ISR chosen", found, "The default finds nothing to remove.")
+    sentence = disagreement(model, setting, found, sample)
+    return Shipped(model, "ISR", setting, removed, found, sentence=sentence)
 
 
 def counts_classes_alike(model: Any) -> bool | None:
-    """Return whether a logistic head counted classes alike; None where that is not known.
+    """Return whether a logistic head counted classes alike; None for heads with a way of their own.
 
     Parameters
     ----------
@@ -166,59 +183,69 @@ def counts_classes_alike(model: Any) -> bool | None:
     """
     if isinstance(model, ISRClassifier):
         return None if isinstance(model.head, GroupDRO) else model.group_weight is not None
-    if isinstance(model, DFR | GroupSubsampling):
-        return True
-    return model.weight is not None if isinstance(model, WeightedRival) else None
+    if not isinstance(model, WeightedRival) or model.weight == "group":  # halves some classes
+        return None
+    return model.weight is not None
 
 
-def disagreement(default: str, chosen: str, default_score: float, chosen_score: float) -> str:
+def disagreement(
+    model: ISRClassifier, setting: dict[str, Any], found: Selection, sample: Sample
+) -> str:
     """Say where the default and the chosen model disagree, and when to believe which.
 
     Parameters
     ----------
-    default, chosen : str
-        What each removes.
-    default_score, chosen_score : float
-        Worst group of the validation rows.
+    model : ISRClassifier
+        The default.
+    setting : dict
+        Its setting, which is among those that were tried.
+    found : Selection
+        What validation rows chose.
+    sample : Sample
+        Training rows.
 
-    Examples
-    --------
-    >>> disagreement("1 direction (brightness 100%)", "nothing", 0.816, 0.843)[:51]
-    'The default removes 1 direction (brightness 100%); '
+    Returns
+    -------
+    str
+        Empty where both remove the same, or predict nearly the same.
     """
+    other = found.estimator
+    differ = np.mean(model.predict(sample.X) != other.predict(sample.X))
+    same = model.subspace_.rank == other.subspace_.rank and bool(
+        np.max(model.subspace_.angles_to(other.subspace_), initial=0.0) < SAME
+    )
+    if same or differ <= DISAGREE:
+        return ""
+    place = [in_words(tried) for tried in found.settings].index(in_words(setting))
+    score = float(found.scores[place].mean())
+    against = "" if np.isnan(score) else f" against {100 * score:.1f} %"
     return (
-        f"The default removes {default}; validation rows prefer a model that removes {chosen}: "
-        f"{100 * chosen_score:.1f} % in their worst group against {100 * default_score:.1f} %. "
-        "Believe the default for an environment that training has not seen, validation for rows "
-        "from these environments: --rule worst-group ships its choice."
+        f"The default removes {removed_in_words(model, sample)}; validation rows prefer a model "
+        f"that removes {removed_in_words(other, sample)}: {100 * found.score:.1f} % in their worst "
+        f"group{against}. They know the training environments alone. Believe them for rows from "
+        "these environments, or if what is removed tells the label everywhere; believe the default "
+        "if it may turn in a new environment. --rule worst-group ships the other model."
     )
 
 
-def removed_in_words(
-    model: Any, X: FloatArray, y: LabelArray, features: FloatArray, names: Sequence[str]
-) -> str:
+def removed_in_words(model: Any, sample: Sample) -> str:
     """Say how many directions a model removes, and which features go with them.
 
     Parameters
     ----------
     model : fitted classifier
         One that removes nothing says so.
-    X : ndarray of shape (n, d)
-        Prepared rows.
-    y : ndarray of shape (n,)
-        Their labels.
-    features : ndarray of shape (n, p)
-        The rows as the user knows them.
-    names : sequence of str
-        Their columns; empty where they mean nothing.
+    sample : Sample
+        Training rows.
     """
     n_removed = getattr(model, "n_spurious_", getattr(model, "n_erased_", 0))
     if n_removed == 0:
         return "nothing"
     text = f"{n_removed} direction{'s'[: n_removed != 1]}"
-    if not names or not hasattr(model, "subspace_"):
+    if not sample.names or not hasattr(model, "subspace_"):
         return text
-    shares: Float64Array = shares_removed(features, amounts_of(model.subspace_, X), y)
+    amounts = amounts_of(model.subspace_, sample.X)
+    shares = shares_removed(sample.features, amounts, sample.y)
     order = [j for j in np.argsort(-shares, kind="stable")[:MOST_NAMED] if shares[j] >= NOTABLE]
-    named = ", ".join(f"{names[j]} {100 * shares[j]:.0f}%" for j in order)
+    named = ", ".join(f"{sample.names[j]} {100 * shares[j]:.0f}%" for j in order)
     return f"{text} ({named})" if named else text
