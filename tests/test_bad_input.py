@@ -525,9 +525,9 @@ def test_numbers_of_many_values_are_no_environments(estimator, random):
         "90 different dates": np.datetime64("2020-01-01") + np.arange(90),
         "25 different numbers": np.append(np.repeat(np.arange(25.0), 2), [np.nan] * 50),
     }
-    measured["62 different numbers: bin them first.*cut.*hospital.*make them text"] = measured[
-        "62 different numbers"
-    ].astype(float)
+    measured[
+        "62 different numbers: bin them first.*cut.*hospital.*write them as text, such as site7"
+    ] = measured["62 different numbers"].astype(float)
     for says, values in measured.items():
         X, y = drawn(random, values)
         with pytest.raises(ValueError, match=f"environments has {says}"):

@@ -85,8 +85,7 @@ def test_identical_methods_differ_by_nothing(random, monkeypatch):
     assert found["isr"].against_isr is None
     difference = found["isr"].worst_group.value - found["erm"].worst_group.value
     assert found["erm"].against_isr.value == pytest.approx(difference)
-    assert "Removal itself gained 0.0 points [0.0, 0.0]" in found.verdict
-    assert found.verdict.endswith("within chance.")
+    assert found.verdict.endswith("by 0.0 points [0.0, 0.0], within chance.")
 
 
 OWN = """
@@ -266,6 +265,21 @@ def test_the_recommendation_answers_the_question_that_was_asked(random, test, qu
     assert found.to_dict()["recommendation"]["key"] == first.key
 
 
+def test_a_split_that_keeps_an_environment_for_the_test_asks_for_a_new_one(random):
+    X, y, e, _ = draw(random, n=400)
+    split = np.where(e == 2, 2, np.arange(len(y)) % 5 == 0)
+    options = {"n_seeds": 1, "n_draws": 20, "methods": ["isr", "erm"]}
+    found = compare(X, y, environments=e, split=split, **options)
+    assert found.recommendation.question == "a new environment"
+
+
+def test_options_of_fit_repeat_the_choice(random):
+    X, y, e, split = draw(random)
+    options = {"n_seeds": 1, "n_draws": 20, "methods": ["erm"], "rule": "average"}
+    found = compare(X, y, environments=e, split=split, **options)
+    assert found.recommendation.fit_options == "--method erm --rule average"
+
+
 def interval_of(value, low=None, high=None):
     return Interval(value, value if low is None else low, value if high is None else high)
 
@@ -283,7 +297,8 @@ def recommended(leads, best="isr"):
         SimpleNamespace(key=key, title=titles[key], worst_group=interval_of(0.8 - 0.1 * i))
         for i, key in enumerate(order)
     ]
-    return recommend(entries, lambda a, b: leads.get((a, b)), "random")
+    question = "environments like these"
+    return recommend(entries, lambda a, b: leads.get((a, b)), question, "worst-group")
 
 
 def test_a_lead_beyond_chance_is_said_as_one():
@@ -294,7 +309,7 @@ def test_a_lead_beyond_chance_is_said_as_one():
     assert found.tied == ()
     assert "a difference of 10.0 points [5.0, 15.0]." in found.reason
     assert found.removal.endswith("over the same head without it.")
-    assert found.fit_options == ""
+    assert found.fit_options == "--method isr"
 
 
 def test_a_difference_within_chance_is_a_tie():

@@ -231,6 +231,16 @@ def test_every_group_is_left_out_of_training_and_validation_once(random, given):
     assert [part.left_out for part in some] == ["1, 2", "0, 1"]
 
 
+def test_groups_whose_names_are_alike_are_told_apart(random):
+    _, y, e, split = draw(random, n=300)
+    labels = np.array(["a, b", "a"], dtype=object)[y].astype(str)
+    places = np.array(["c", "b, c", "d"], dtype=object)[e]
+    parts = rounds(labels, places, split, "leave-one-group-out", 1, "worst-group")
+    assert len({part.name for part in parts}) == len({part.rows for part in parts}) == 6
+    (one,) = rounds(labels, places, split, "leave-one-group-out", 1, "worst-group", [("a", "b, c")])
+    assert one.left_out == "'a', 'b, c'"
+
+
 def test_groups_that_cannot_be_left_out_are_named(random):
     _, y, e, split = draw(random, n=300)
     alone = np.where(y == 1, 0, e)  # class 1 comes from one environment
@@ -239,6 +249,10 @@ def test_groups_that_cannot_be_left_out_are_named(random):
     assert [part.left_out for part in parts] == ["0, 0", "0, 1", "0, 2"]
     with pytest.raises(ValueError, match="cannot leave out '1, 0': its class has training rows in"):
         rounds(y, alone, split, *arguments, ["1,0"])
+    with pytest.raises(ValueError, match=r"group 3 is not there"):
+        rounds(y, e, split, *arguments, [3])
+    with pytest.raises(ValueError, match="groups is an empty list"):
+        rounds(y, e, split, *arguments, [])
     with pytest.raises(ValueError, match=r"group '1, 7' is not there: choose from 0, 0; 0, 1"):
         rounds(y, e, split, *arguments, ["1, 7"])
     with pytest.raises(ValueError, match="groups names groups to leave out, which test='random'"):

@@ -136,6 +136,36 @@ def test_the_prior_of_the_training_rows_is_given_back(misleading, capsys):
     assert "prior" not in fitted(capsys, misleading, "--method", "group-dro")[1]
 
 
+OWN = """
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+
+def Pipe():
+    return make_pipeline(StandardScaler(), LogisticRegression())
+
+
+class Broken(LogisticRegression):
+    def fit(self, X, y):
+        raise RuntimeError("out of order")
+"""
+
+
+def test_a_method_of_ones_own_may_be_a_pipeline_or_broken(
+    misleading, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_shipped.py").write_text(OWN, encoding="utf-8")
+    model, _ = fitted(capsys, misleading, "--method", "my_shipped:Pipe")
+    assert right(model, misleading) > 0.8
+    data = read_data(misleading, label="sick", environment=["site"])
+    with pytest.raises(
+        ValueError, match="my_shipped:Broken cannot be fitted: RuntimeError: out of"
+    ):
+        fit_data(data, method="my_shipped:Broken")
+
+
 def test_mistakes_are_named(misleading):
     data = read_data(misleading, label="sick", environment=["site"])
     for options, message in (
@@ -145,6 +175,7 @@ def test_mistakes_are_named(misleading):
         ({"method": "group-dro", "prior": "train"}, "GroupDRO counts them in a way of its own"),
         ({"method": "sklearn.neighbors:KNeighborsClassifier"}, "is not linear"),
         ({"n_spurious": 9}, "n_spurious=9"),
+        ({"prior": "training"}, "prior='training' must be one of balanced, train"),
     ):
         with pytest.raises(ValueError, match=message):
             fit_data(data, **options)

@@ -84,7 +84,8 @@ def compare(
         rows.check_for_fit()
         division = rows.labels, rows.environments, rows.split, test, seeds, rule, groups
         cost = rounds_in_words(*division, methods)
-        notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test), *cost]
+        notes = [*rows.notes, *_many_classes(rows), *_unused_split(rows, test)]
+        notes += [cost] if cost else []
         tell(notes)
         with watching() as watch:
             result = run(
@@ -106,7 +107,8 @@ def compare(
             )
         with working("Writing the report ..."):
             made = made_here(begin, seed=f"0 to {seeds - 1}", notes=notes)
-            steps = _next_steps(result, columns.words(data))
+            places = {place for place in rows.environments.tolist() if place is not None}
+            steps = _next_steps(result, columns.words(data), len(places))
             _write(result, list(files.values()), f"Methods on {data.name}", made, steps)
     return Result({**result.to_dict(), "steps": steps}, [*_text(result), *steps], files)
 
@@ -161,15 +163,15 @@ def _text(result: Any) -> list[Any]:
     ]
 
 
-def _next_steps(result: Any, words: str) -> list[str]:
+def _next_steps(result: Any, words: str, n_environments: int) -> list[str]:
     """Return the commands that ship what is recommended, and that ask the other question."""
     from isrlearn.leaderboard import HERE, QUESTIONS
 
     found = result.recommendation
-    options = f"{words} {found.fit_options}".rstrip()
-    ship = f"To ship {found.title}: isrlearn fit {options} --out model.safetensors"
+    ship = f"isrlearn fit {words} {found.fit_options} --out model.safetensors"
+    ship = f"To ship {found.title}: {ship}"
     if found.question != HERE:
-        return [ship, f"For {HERE}: isrlearn compare {words}"]
-    several = len({group.environment for group in result.groups}) >= 3
-    test = "leave-one-environment-out" if several else "leave-one-group-out"
+        test = " --test random" if result.test == "split" else ""
+        return [ship, f"For {HERE}: isrlearn compare {words}{test}"]
+    test = "leave-one-environment-out" if n_environments >= 3 else "leave-one-group-out"
     return [ship, f"For {QUESTIONS[test]}: isrlearn compare {words} --test {test}"]

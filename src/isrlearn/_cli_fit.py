@@ -54,8 +54,8 @@ def fit(
 ) -> Result:
     """Fit ISR on your data and save the model as one file.
 
-    Fits the default estimator and the one that validation rows choose, keeps the default where the
-    environments mislead, and says where the two disagree. The result is one linear map of the
+    Fits the default estimator and the one that validation rows choose, keeps the default where it
+    removes something, and says where the two disagree. The result is one linear map of the
     features, saved without pickle.
 
     A file of more than 1 GiB is read in chunks: what is chosen is chosen on a sample of 20 000 rows
@@ -318,7 +318,8 @@ def _text(done: Any) -> Iterator[str]:
     made = done.model.made
     how = f" by {made['rule']}" if made["rule"] else ""
     score = f" ({100 * made['score']:.1f} % by that rule)" if made["rule"] else ""
-    yield f"Shipped: {done.title}{how}, {made['setting']}{score}."
+    setting = f", {made['setting']}" if made["setting"] else ""
+    yield f"Shipped: {done.title}{how}{setting}{score}."
     yield f"Removed: {done.removed}. Features: {made['prepared']}."
     if done.sentence:
         yield done.sentence

@@ -170,8 +170,8 @@ def rounds_in_words(
     rule: str,
     groups: Sequence[Any] | None,
     methods: Sequence[Any] | None,
-) -> list[str]:
-    """Say what a test that leaves something out will cost; nothing where there is one round a seed.
+) -> str:
+    """Say what a test that leaves something out will cost; "" where there is one round a seed.
 
     Parameters
     ----------
@@ -180,27 +180,28 @@ def rounds_in_words(
 
     Returns
     -------
-    list of str
+    str
 
     Examples
     --------
     >>> from isrlearn.datasets import load_penguins
     >>> _, sex, species = load_penguins()
     >>> how = "leave-one-group-out", 1, "worst-group", None, ["erm", "isr"]
-    >>> rounds_in_words(sex, species, None, *how)[0][:62]
-    '6 groups are left out one by one: 6 rounds of 2 methods, 6 time'
+    >>> rounds_in_words(sex, species, None, *how)
+    '6 groups are left out one by one: 12 methods to choose and fit, where one round has 2.'
     """
     if test not in (LEAVE_ONE_OUT, LEAVE_GROUP_OUT):
-        return []
+        return ""
     every = known(environments, len(labels))
     parts = rounds(labels, every, split, test, n_seeds, rule, groups)
-    distinct, n_methods = len({part.rows for part in parts}), len(chosen_methods(methods))
+    distinct, chosen = len({part.rows for part in parts}), chosen_methods(methods)
+    n_fits = sum(len(parts) if method.draws else distinct for method in chosen)
     what = "environments" if test == LEAVE_ONE_OUT else "groups"
     n_left_out = len({part.name for part in parts})
-    return [
-        f"{n_left_out} {what} are left out one by one: {distinct} rounds of {n_methods} methods, "
-        f"{distinct} times the work of --test random --seeds 1."
-    ]
+    return (
+        f"{n_left_out} {what} are left out one by one: {n_fits} methods to choose and fit, where "
+        f"one round has {len(chosen)}."
+    )
 
 
 _PARTS = ("training", "validation", "test")

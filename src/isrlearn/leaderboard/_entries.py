@@ -15,7 +15,7 @@ from isrlearn.leaderboard._bootstrap import (
     worst_group_draws,
 )
 from isrlearn.leaderboard._methods import ISR_KEY, TWINS, VALIDATION, Method
-from isrlearn.leaderboard._recommendation import Recommendation, recommend
+from isrlearn.leaderboard._recommendation import Recommendation, question_of, recommend
 from isrlearn.leaderboard._result import Entry, Group
 from isrlearn.leaderboard._run import Outcome
 from isrlearn.leaderboard._splits import Round, groups_of
@@ -76,7 +76,9 @@ def entries_of(
     # Equal ones: ISR as it is first, twins last.
     order = {ISR_KEY: -1} | dict.fromkeys(TWINS.values(), 1)
     entries.sort(key=lambda entry: (-entry.worst_group.value, order.get(entry.key, 0)))
-    return tuple(entries), tuple(names), recommend(entries, scored.difference, test)
+    question = question_of(test, parts, environments)
+    found = recommend(entries, scored.difference, question, rule)
+    return tuple(entries), tuple(names), found
 
 
 class _Scored:

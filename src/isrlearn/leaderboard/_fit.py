@@ -20,7 +20,7 @@ from isrlearn.io import Data, LinearModel
 from isrlearn.io._model import BALANCED, with_class_sizes
 from isrlearn.leaderboard._methods import Method
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
-from isrlearn.leaderboard._run import choose_method
+from isrlearn.leaderboard._run import Part, choose_method
 from isrlearn.leaderboard._scene import Scene
 from isrlearn.leaderboard._shipping import (
     Asked,
@@ -149,7 +149,7 @@ def fit_data(
 
     def choose(rival: Method | None, rule: str) -> Selection:
         if rival is not None:
-            return choose_method(rival, rule, rows, held_out)
+            return _chosen(rival, rule, rows, held_out)
         arguments = {"environments": environments, "validation": held_out, "watch": watch}
         return select(X, y, grid=asked.grid(y, X.shape[1]), rule=rule, **arguments)
 
@@ -285,6 +285,18 @@ def _environments(data: Data) -> LabelArray:
 def _rows(data: Data, rows: IntArray, preparation: Preparation) -> tuple[Any, Any, Any]:
     X = preparation.apply(data.features[rows])
     return X, _labels(data)[rows], _environments(data)[rows]
+
+
+def _chosen(rival: Method, rule: str, rows: Part, held_out: Part | None) -> Selection:
+    try:
+        return choose_method(rival, rule, rows, held_out)
+    except ValueError:
+        raise
+    except Exception as error:
+        if not rival.own:
+            raise
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"method {rival.key} cannot be fitted: {what}") from error
 
 
 def _model(data: Data, preparation: Preparation, found: Shipped) -> LinearModel:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from isrlearn._rules import LEAVE_ONE_OUT
+from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP
+from isrlearn._typing import LabelArray
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, TWINS
-from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT
+from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, Round
 
 HERE: Final = "environments like these"
 QUESTIONS: Final = {
@@ -16,7 +17,8 @@ QUESTIONS: Final = {
 }
 MOST_NAMED: Final = 3
 OURS: Final = (ISR_KEY, CHOSEN_KEY)
-OPTIONS: Final = {ISR_KEY: "", CHOSEN_KEY: "--rule worst-group", TWINS[ISR_KEY]: "--n-spurious 0"}
+UNCHOSEN: Final = {ISR_KEY: "--method isr", TWINS[ISR_KEY]: "--n-spurious 0"}
+"""Options of ``isrlearn fit`` that ship what chooses nothing."""
 
 Gain = Callable[[str, str], Interval | None]
 """Worst group of a method less that of another, on the same resampled rows."""
@@ -41,6 +43,8 @@ class Recommendation:
         How it compares with the best of the others.
     removal : str
         What removal itself gained; empty where ISR was not compared.
+    rule : str
+        How settings were chosen.
 
     Examples
     --------
@@ -59,7 +63,8 @@ class Recommendation:
     worst_group: Interval
     tied: tuple[str, ...]
     reason: str
-    removal: str = ""
+    removal: str
+    rule: str
 
     @property
     def headline(self) -> str:
@@ -77,10 +82,30 @@ class Recommendation:
     @property
     def fit_options(self) -> str:
         """Options of ``isrlearn fit`` that ship this method."""
-        return OPTIONS.get(self.key, f"--method {self.key}")
+        rule = "" if self.rule == WORST_GROUP else f" --rule {self.rule}"
+        return UNCHOSEN.get(self.key, f"--method {self.key}{rule}")
 
 
-def recommend(entries: Sequence[Any], gain: Gain, test: str) -> Recommendation:
+def question_of(test: str, parts: Sequence[Round], environments: LabelArray) -> str:
+    """Return what a test asks for.
+
+    Parameters
+    ----------
+    test : str
+        How rows were divided.
+    parts : sequence of Round
+        The rounds. A split of the user's may keep environments for the test.
+    environments : ndarray of shape (n,)
+        Environments of all rows; None where unknown.
+    """
+    if test in QUESTIONS:
+        return QUESTIONS[test]
+    seen = {environments[row] for part in parts for row in part.training} - {None}
+    tested = {environments[row] for part in parts for row in part.test} - {None}
+    return QUESTIONS[LEAVE_ONE_OUT] if tested and not tested & seen else HERE
+
+
+def recommend(entries: Sequence[Any], gain: Gain, question: str, rule: str) -> Recommendation:
     """Recommend the method with the best worst group, and say which others chance may hide.
 
     Parameters
@@ -89,8 +114,10 @@ def recommend(entries: Sequence[Any], gain: Gain, test: str) -> Recommendation:
         All methods, best worst group first.
     gain : callable
         Paired difference of the worst groups of two methods.
-    test : str
-        How rows were divided.
+    question : str
+        What the model is for.
+    rule : str
+        How settings were chosen.
 
     Returns
     -------
@@ -117,12 +144,9 @@ def recommend(entries: Sequence[Any], gain: Gain, test: str) -> Recommendation:
             f", that of {others[0].title} {percent(others[0].worst_group)}: a difference of "
             f"{points(leads[others[0].title])}."
         )
-    key = first.key if first.key in OURS else ISR_KEY
-    question = QUESTIONS.get(test, HERE)
-    removal = _removal(key, gain)
-    return Recommendation(
-        question, first.key, first.title, first.worst_group, tied, reason, removal
-    )
+    removal = _removal(first.key if first.key in OURS else ISR_KEY, gain)
+    what = question, first.key, first.title, first.worst_group
+    return Recommendation(*what, tied, reason, removal, rule)
 
 
 def _removal(key: str, gain: Gain) -> str:
@@ -132,8 +156,9 @@ def _removal(key: str, gain: Gain) -> str:
     if found.high < 0:
         cost = Interval(-found.value, -found.high, -found.low)
         return f"Removal itself cost {points(cost)} against the same head without it."
-    text = f"Removal itself gained {points(found)} over the same head without it"
-    return f"{text}." if found.low > 0 else f"{text}: within chance."
+    if found.low > 0:
+        return f"Removal itself gained {points(found)} over the same head without it."
+    return f"Removal itself changed the worst group by {points(found)}, within chance."
 
 
 def percent(found: Interval) -> str:

@@ -174,12 +174,18 @@ def _by_group(
             "test='random'."
         )
     validation = [(labels[row], environments[row]) for row in whole.validation]
+    if any(all(pair == group for pair in validation) for group in taken):
+        raise ValueError(
+            f"test={LEAVE_GROUP_OUT!r} would leave no validation row: the split has such rows of "
+            "one group only. Add others, or leave the split out."
+        )
+    names = names_of(found)
     return [
         whole._replace(
-            name=name_of(group),
+            name=names[group],
             training=whole.training[codes != found.index(group)],
             validation=whole.validation[[pair != group for pair in validation]],
-            left_out=name_of(group),
+            left_out=names[group],
         )
         for group in taken
     ]
@@ -190,18 +196,31 @@ def name_of(group: tuple[Any, Any]) -> str:
     return f"{group[0]}, {group[1]}"
 
 
+def names_of(groups: list[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
+    """Return a name for each group, with quotes where commas make two names the same."""
+    plain = {group: name_of(group) for group in groups}
+    if len(set(plain.values())) == len(groups):
+        return plain
+    return {group: f"{group[0]!r}, {group[1]!r}" for group in groups}
+
+
 def _asked_for(found: list[tuple[Any, Any]], groups: Sequence[Any] | None) -> list[tuple[Any, Any]]:
     """Return the groups of some names, or pairs, among those there are."""
     if groups is None:
         return found
-    plain = {_plain(name_of(group)): group for group in found}
+    names = names_of(found)
+    known = {_plain(name): group for group, name in names.items()}
+    known |= {_plain(repr(tuple(map(str, group)))): group for group in found}  # pairs
     asked = []
     for given in [groups] if isinstance(groups, str) else groups:
-        text = given if isinstance(given, str) else name_of(given)
-        if _plain(text) not in plain:
-            known = "; ".join(name_of(group) for group in found)
-            raise ValueError(f"group {brief(text)} is not there: choose from {known}.")
-        asked.append(plain[_plain(text)])
+        pair = isinstance(given, tuple | list)
+        key = _plain(repr(tuple(map(str, given))) if pair else str(given))
+        if key not in known:
+            there = "; ".join(names.values())
+            raise ValueError(f"group {brief(given)} is not there: choose from {there}.")
+        asked.append(known[key])
+    if not asked:
+        raise ValueError("groups is an empty list: name a group, or leave it out for all.")
     return list(dict.fromkeys(asked))
 
 

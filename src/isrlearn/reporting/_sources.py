@@ -164,7 +164,7 @@ def from_fitted(result: Fitted, made: Made, examples: Examples | None) -> Report
                 f"{_by_removal(models, shown, ours)} {result.sentence}".strip(),
                 seen=not scene.held_out,
             ),
-            headline=f"{ours} removes {result.removed}",
+            headline=f"{ours} removes {result.removed}" if result.removed else ours,
         ),
         groups,
         methods,
@@ -194,10 +194,10 @@ def _scored(scene: Any, shown: Shown) -> str:
 
 def _by_removal(models: Mapping[str, GroupScores], shown: Shown, ours: str) -> str:
     """Say what of the change is due to the removal, and not to the head and its weights."""
-    if n_removed(shown) == 0:
-        return "Nothing is removed: what changed is due to the head and the weights of groups."
     if SAME not in models:
         return ""
+    if n_removed(shown) == 0:
+        return "Nothing is removed: what changed is due to the head and the weights of groups."
     without, with_it = 100 * models[SAME].worst, 100 * models[ours].worst
     return f"By the removal itself, with the same head: {without:.1f} → {with_it:.1f}."
 
