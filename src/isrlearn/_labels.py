@@ -69,7 +69,10 @@ def refuse_measurements(labels: LabelArray, n_rows: int | None) -> None:
 
 def too_many_values(n_values: int, what: str) -> str:
     """Return the message about environments that are measured, behind the name of the column."""
-    return f"{n_values} different {what}: {BIN_THEM}. If these are codes of groups, write them as text, such as site7."
+    return (
+        f"{n_values} different {what}: {BIN_THEM}. If these are codes of groups, write them as "
+        "text, such as site7."
+    )
 
 
 def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
