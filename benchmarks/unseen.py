@@ -1,6 +1,7 @@
 """A group that training has never seen: what the default estimator does, and the study behind it.
 
 python benchmarks/unseen.py table RAW_FOLDER   # each (class, environment) group left out in turn
+python benchmarks/unseen.py rows RAW_FOLDER    # the same by isrlearn.compare, the rows of ISR alone
 python benchmarks/unseen.py ridge RAW_FOLDER   # the penalty of the head, from training rows alone
 
 RAW_FOLDER holds the features of rebuilt Waterbirds and MultiNLI, and the attributes of CelebA, of
@@ -24,7 +25,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
-from isrlearn import ISR, ISRClassifier, ISRMean
+from isrlearn import ISR, ISRClassifier, ISRMean, compare
 from isrlearn.baselines import GroupDRO, LinearProbe
 from isrlearn.metrics import group_scores
 
@@ -133,6 +134,25 @@ def table(raw: Path, *, sets: list[str] | None = None, seed: int = 0, jobs: int 
     for title in rows[0]:
         values = [row[title] for row in rows]
         print(f"| {title} | {' | '.join(f'{v:.3f}' for v in (*values, np.mean(values)))} |")
+
+
+def row(name: str, raw: Path, seed: int) -> dict[str, float]:
+    """Return the worst group of the rows of ISR in ``isrlearn.compare``."""
+    parts = load(name, raw, seed)
+    X, y, e = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    split = np.repeat(np.arange(3), [len(part.y) for part in parts])
+    options = {"test": "leave-one-group-out", "n_seeds": 1, "n_draws": 10, "methods": ["isr"]}
+    found = compare(X, y, environments=e, split=split, **options)
+    return {entry.title: entry.worst_group.value for entry in found.entries}
+
+
+@app.command
+def rows(raw: Path, *, sets: list[str] | None = None, seed: int = 0, jobs: int = 2) -> None:
+    """Print the rows of ISR in ``isrlearn.compare`` with each group left out."""
+    names = sets or [*FEATURES, *CELEBA]
+    found = Parallel(n_jobs=jobs)(delayed(row)(name, raw, seed) for name in names)
+    for name, values in zip(names, found, strict=True):
+        print(f"{name}: {', '.join(f'{title} {value:.3f}' for title, value in values.items())}")
 
 
 def cross_fitted(name: str, raw: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
