@@ -556,7 +556,7 @@ def weights_of_cells(draw):
     return known, others
 
 
-@given(cells=weights_of_cells(), scheme=st.sampled_from(["balanced", "class", "group"]))
+@given(cells=weights_of_cells(), scheme=st.sampled_from(["balanced", "matched", "class", "group"]))
 def test_weights_keep_their_sum_and_have_no_scale(cells, scheme):
     known, others = cells
     factors = cell_factors(known, others, scheme)
@@ -577,14 +577,66 @@ def test_classes_count_alike_and_within_a_class_the_environments_it_has(cells):
 
 
 @given(cells=weights_of_cells())
+def test_matched_classes_count_alike_and_more_in_environments_that_they_share(cells):
+    known, others = cells
+    factors = cell_factors(known, others, "matched")
+    of_class = np.sum(np.column_stack(cells) * factors, axis=1)
+    np.testing.assert_allclose(of_class, of_class[0])
+    np.testing.assert_allclose(factors[:, -1], cell_factors(known, others, "class")[:, -1])
+    n_others = np.sum(known > 0, axis=0) - 1
+    if not np.allclose(factors, cell_factors(known, others, "balanced")):
+        for c in range(len(known)):
+            groups, there = known[c] * factors[c, :-1], known[c] > 0
+            np.testing.assert_allclose(
+                groups[there] * n_others[there].sum(), groups.sum() * n_others[there], atol=1e-12
+            )
+
+
+def test_rows_of_an_environment_with_one_class_do_not_count_in_the_default_head():
+    known = np.array([[30.0, 10.0, 0.0], [20.0, 40.0, 50.0]])
+    found = cell_factors(known, np.zeros(2), "matched")[:, :-1] * known
+    np.testing.assert_allclose(found, [[37.5, 37.5, 0], [37.5, 37.5, 0]])
+    lonely = np.array([[30.0, 0.0], [0.0, 40.0]])  # no environment has both
+    few = np.array([[30.0, 0.0], [0.2, 40.0]])  # less than a hundredth of a class would be left
+    for table in (lonely, few, known[:1]):
+        none = np.zeros(len(table))
+        np.testing.assert_allclose(
+            cell_factors(table, none, "matched"), cell_factors(table, none, "balanced")
+        )
+
+
+@pytest.mark.filterwarnings("ignore::isrlearn.exceptions.EmptyCellWarning")
+@pytest.mark.parametrize("n_features", [6, 30])
+def test_the_default_head_is_matched_and_an_explicit_one_balanced(random, n_features):
+    X, y, e = draw_chunkable(random, n_features=n_features)
+    kept = (y == 0) | (e != e[y == 0][0])
+    X, y, e = X[kept], y[kept], e[kept]
+    rows = check_rows(X, y, e)
+    inside = ISRMean(1).fit(X, y, environments=e).transform(X)
+    plain = LogisticHead(C="scale", max_iter=1000, tol=SOLVED)
+    for head, scheme in ((None, "matched"), (plain, "balanced")):
+        expected = (
+            clone(plain).fit(inside, y, scheme_weights(rows, scheme)).decision_function(inside)
+        )
+        for found in (
+            ISRClassifier(ISRMean(1), head).fit(X, y, environments=e),
+            ISRClassifier(ISRMean(1), head).fit(chunked(random, X, y, e)),
+        ):
+            np.testing.assert_allclose(found.decision_function(X), expected, atol=2e-3)
+    weights = [scheme_weights(rows, scheme) for scheme in ("matched", "balanced")]
+    assert not np.allclose(*weights)
+
+
+@given(cells=weights_of_cells())
 def test_where_no_group_is_missing_groups_count_alike(cells):
     known, _ = cells
     complete, none = known + 0.5, np.zeros(len(known))
     groups = complete * cell_factors(complete, none, "balanced")[:, :-1]
     np.testing.assert_allclose(groups, complete.sum() / complete.size)
-    np.testing.assert_allclose(
-        cell_factors(complete, none, "group"), cell_factors(complete, none, "balanced")
-    )
+    for scheme in ("group", "matched"):
+        np.testing.assert_allclose(
+            cell_factors(complete, none, scheme), cell_factors(complete, none, "balanced")
+        )
 
 
 @given(cells=weights_of_cells())

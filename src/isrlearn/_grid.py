@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
-from isrlearn._logistic import SCALE
 from isrlearn._predictor_base import fit_head, takes_environments
 from isrlearn._predictors import ISRClassifier
 from isrlearn._text import brief
@@ -164,7 +163,7 @@ class _ShareISR:
     ) -> Iterator[tuple[int, LabelArray | ValueError]]:
         """Fit heads that differ in C, from the strongest penalty to the weakest."""
         begin = None
-        for place in sorted(settings, key=lambda p: _strength(settings[p])):
+        for place in sorted(settings, key=lambda p: settings[p].get(STRENGTH, 0.0)):
             model = self._model(settings[place])
             head = clone(model._head_or_default())
             if begin is not None and _can_begin(head, X):
@@ -177,11 +176,6 @@ class _ShareISR:
                 yield place, error
                 continue
             begin = (head.coef_, head.intercept_) if _can_begin(head, X) else None
-
-
-def _strength(setting: Setting) -> float:
-    C = setting.get(STRENGTH, 0.0)
-    return 0.0 if C == SCALE else float(C)
 
 
 def _can_begin(head: Any, X: FloatArray) -> bool:

@@ -1,14 +1,18 @@
 """Weights of rows in heads: what counts alike; none overflows."""
 
+from typing import Final
+
 import numpy as np
 
 from isrlearn._labels import UNKNOWN
 from isrlearn._passes import AllMoments, GroupFactors
 from isrlearn._typing import Float64Array
 from isrlearn._validation import Rows
+from isrlearn.moments import SMALLEST
 
 # Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
 LEAST_MEAN, MOST_MEAN = 1e-16, 1e8
+LEAST_MATCHED: Final = 0.01  # share of a class that must be left
 
 
 def bearable(total: float, n_rows: int) -> float:
@@ -51,6 +55,9 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
 
     * "balanced": :math:`\kappa_c / (E_c n_{ce})`, unknown :math:`1 / n_c`. Classes count alike,
       and within a class the environments that it has.
+    * "matched": as "balanced", but within a class an environment counts by the share of the other
+      classes that have rows in it: those of an environment with a single class tell the environment
+      and not the class. Where less than a hundredth of a class would be left: "balanced".
     * "class": :math:`1 / n_c`. Classes count alike; no environment is read.
     * "group": :math:`1 / n_{ce}`, unknown the mean of the class. Groups count alike, so that a
       class whose second group is missing counts half. The published group reweighting.
@@ -63,12 +70,14 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
         Weight of each class in each environment.
     others : ndarray of shape (k,)
         Weight of each class in rows of unknown environment.
-    scheme : {"balanced", "class", "group"}
+    scheme : {"balanced", "matched", "class", "group"}
         What counts alike.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Final
+
+    import numpy as np
     >>> complete, missing = np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [4.0, 0.0]])
     >>> cell_factors(complete, np.zeros(2), "balanced").round(2)
     array([[0.67, 2.  , 1.  ],
@@ -76,13 +85,16 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
     >>> cell_factors(missing, np.zeros(2), "balanced").round(2)
     array([[0.67, 2.  , 1.  ],
            [1.  , 0.  , 1.  ]])
+    >>> cell_factors(missing, np.zeros(2), "matched").round(2)
+    array([[1.33, 0.  , 1.  ],
+           [1.  , 0.  , 1.  ]])
     """
     of_class, n_groups = known.sum(axis=1), np.sum(known > 0, axis=1)
     totals = of_class + others
-    each = np.ones_like(totals)  # what a group counts
+    each = np.ones_like(known)  # what a group counts
     unknown = 1 / totals
-    if scheme == "balanced":
-        each = of_class / totals / np.maximum(n_groups, 1)
+    if scheme in ("balanced", "matched"):
+        each = _in_class(known, matched=scheme == "matched") * (of_class / totals)[:, None]
     elif scheme == "group":
         overall = n_groups.sum() / of_class.sum() if of_class.any() else np.nan
         found = np.divide(n_groups, of_class, out=np.full_like(totals, overall), where=of_class > 0)
@@ -91,10 +103,30 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
     if scheme == "class":
         factors[:, :-1] = unknown[:, None]
     else:
-        np.divide(each[:, None], known, out=factors[:, :-1], where=known > 0)
+        np.divide(each, known, out=factors[:, :-1], where=known > 0)
     factors[:, -1] = unknown
     every = np.column_stack([known, others])
     return np.asarray(factors * (every.sum() / np.sum(every * factors)))
+
+
+def _in_class(known: Float64Array, *, matched: bool) -> Float64Array:
+    """Return what each environment counts within a class, (k, E); each row sums to one, or is zero.
+
+    Parameters
+    ----------
+    known : ndarray of shape (k, E)
+        Weight of each class in each environment.
+    matched : bool
+        As "matched" in `cell_factors`; else all environments that a class has count alike.
+    """
+    there = (known > 0).astype(np.float64)
+    share = there
+    if matched:
+        share = there * (there.sum(axis=0) - 1) / max(len(known) - 1, 1)
+        left = np.sum(known, axis=1, where=share > 0)
+        if np.any((left < LEAST_MATCHED * known.sum(axis=1)) | (left == 0)):
+            share = there
+    return np.asarray(share / np.maximum(share.sum(axis=1, keepdims=True), SMALLEST))
 
 
 def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
@@ -104,7 +136,7 @@ def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
     ----------
     rows : Rows
         Checked rows.
-    scheme : {"balanced", "class", "group"}
+    scheme : {"balanced", "matched", "class", "group"}
         What counts alike.
     """
     own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
@@ -125,7 +157,7 @@ def group_factors(moments: AllMoments, scheme: str | None) -> GroupFactors:
     ----------
     moments : AllMoments
         Of all rows.
-    scheme : {"balanced", "class", None}
+    scheme : {"balanced", "matched", "class", None}
         As in `cell_factors`; None: rows count alike.
     """
     known, others = moments.known, moments.others

@@ -55,9 +55,11 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     head : classifier, default=None
         Fitted on the rows without their spurious part, and used as it is. None is
         ``LogisticHead(C="scale")``: logistic regression whose penalty is set by how far apart the
-        classes are in these rows, so that neither units nor the number of rows or features matter.
-        A head whose ``fit`` takes ``environments``, such as `isrlearn.baselines.GroupDRO`, gets
-        them and weighs groups in its own way, whatever `group_weight` says.
+        classes are in these rows, so that no unit matters. Where a group is missing and
+        `group_weight` is "balanced", it compares classes within the environments that have both:
+        those of the others count by the share of the other classes that they have. A head whose
+        ``fit`` takes ``environments``, such as `isrlearn.baselines.GroupDRO`, gets them and weighs
+        groups in its own way, whatever `group_weight` says.
     group_weight : {"balanced", "class", None}, default="balanced"
         How rows count in the head; the mean weight is one. "balanced": classes count alike, and
         within a class the environments that it has, so that a class with a missing group is not
@@ -278,7 +280,10 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             raise ValueError(
                 f"group_weight={brief(self.group_weight)} must be 'balanced', 'class' or None."
             )
-        return None if takes_environments(self._head_or_default()) else self.group_weight
+        if takes_environments(self._head_or_default()):
+            return None
+        matched = self.head is None and self.group_weight == "balanced"
+        return "matched" if matched else self.group_weight
 
     def _head_weights(self, rows: Rows) -> Float64Array | None:
         scheme = self._scheme

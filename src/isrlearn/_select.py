@@ -13,7 +13,6 @@ from isrlearn._base import ISRTransformer
 from isrlearn._frame import FEW_COORDINATES
 from isrlearn._grid import fit_with, fresh, predictions_of, settings_of
 from isrlearn._html import figure, table
-from isrlearn._logistic import SCALE
 from isrlearn._numbers import check_number, seeded
 from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import (
@@ -121,6 +120,8 @@ def in_words(setting: Mapping[str, Any]) -> str:
     """
     words = []
     for name, value in setting.items():
+        if name == "head" and value is None:  # the default head
+            continue
         text = str(value)
         if isinstance(value, ISRTransformer):
             given = "" if value.condition_on is None else f", condition_on={value.condition_on}"
@@ -143,8 +144,7 @@ def default_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
     -------
     list of dict of str to list
     """
-    removal = default_isr(n_features).set_params(random_state=0)
-    return [{"isr": [removal], "group_weight": ["balanced"], "head__C": [SCALE]}]
+    return [{"isr": [default_isr(n_features).set_params(random_state=0)], "head": [None]}]
 
 
 def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
@@ -176,7 +176,7 @@ def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
         removals += [ISR(random_state=0), ISRMean("auto", random_state=0)]
     logistic: dict[str, list[Any]] = {
         "group_weight": ["balanced", None],
-        "head__C": [SCALE, *strengths(STRENGTHS, labels)],
+        "head__C": strengths(STRENGTHS, labels),
     }
     grid: list[dict[str, list[Any]]] = [{"isr": removals, **logistic}]
     if few_classes:
@@ -185,7 +185,7 @@ def isr_grid(labels: Any, n_features: int) -> list[dict[str, list[Any]]]:
             "head__C": strengths(ROBUST_STRENGTHS, labels),
         }
         grid.append({"isr": [ISRMean(1), ISRMean(2)], **robust})
-    return [*grid, {"isr": [ISR(0)], **logistic}]
+    return [*grid, *default_grid(labels, n_features), {"isr": [ISR(0)], **logistic}]
 
 
 def strengths(values: Sequence[float], labels: Any) -> list[float]:

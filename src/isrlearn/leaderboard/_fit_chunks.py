@@ -12,7 +12,6 @@ from sklearn.base import clone
 from isrlearn._chunks import ChunkedRows
 from isrlearn._folding import fold
 from isrlearn._grid import fresh
-from isrlearn._logistic import SCALE
 from isrlearn._predictor_base import labelled_environments
 from isrlearn._predictors import ISRClassifier
 from isrlearn._select import Selection, Watch, in_words, select
@@ -179,7 +178,7 @@ def fit_chunks(
 
     def finish(found: Selection) -> ISRClassifier:
         setting = dict(found.setting)
-        if setting.get("head__C", SCALE) != SCALE:
+        if "head__C" in setting:
             setting["head__C"] *= len(sample.y) / n_rows
         return fit(setting)
 
@@ -238,7 +237,8 @@ def _chosen(
             sample.X,
             sample.y,
             environments=environments,
-            grid=[part for part in grid if "head" not in part],  # GroupDRO needs all rows
+            # GroupDRO needs all rows.
+            grid=[part for part in grid if part.get("head", [None]) == [None]],
             validation=validation,
             rule=rule,
             watch=watch,
@@ -310,7 +310,7 @@ def _scene(
 def _scaled(classifier: ISRClassifier, share: float) -> ISRClassifier:
     """Return the classifier, not fitted, with the penalty for a share of the rows."""
     same: ISRClassifier = clone(classifier)
-    if same.head is not None and getattr(same.head, "C", SCALE) != SCALE:
+    if same.head is not None and hasattr(same.head, "C"):
         same.set_params(head__C=same.head.C / share)
     return same
 

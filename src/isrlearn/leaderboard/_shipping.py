@@ -69,12 +69,12 @@ class Asked:
         if self.n_spurious is None:
             return grids
         if self.n_spurious == 0:
-            return [{**grid, "isr": [ISR(0)]} for grid in grids if "group_weight" in grid][:1]
+            return [{"isr": [ISR(0)], "head": [None]}, grids[-1]]  # which removes nothing
         fixed: dict[str, Any] = {}
         for removal in (r for grid in grids for r in grid["isr"] if r.n_spurious != 0):
             same = clone(removal).set_params(n_spurious=self.n_spurious)
             fixed.setdefault(in_words({"isr": same}), same)
-        return [{**grid, "isr": list(fixed.values())} for grid in grids]
+        return [{**grid, "isr": list(fixed.values())} for grid in grids[:-1]]
 
 
 class Sample(NamedTuple):
