@@ -597,8 +597,8 @@ def test_rows_of_an_environment_with_one_class_do_not_count_in_the_default_head(
     found = cell_factors(known, np.zeros(2), "matched")[:, :-1] * known
     np.testing.assert_allclose(found, [[37.5, 37.5, 0], [37.5, 37.5, 0]])
     lonely = np.array([[30.0, 0.0], [0.0, 40.0]])  # no environment has both
-    few = np.array([[30.0, 0.0], [0.2, 40.0]])  # less than a hundredth of a class would be left
-    for table in (lonely, few, known[:1]):
+    patients = np.array([[30.0, 20.0, 10.0, 0.0, 0.0], [0.0, 0.0, 10.0, 20.0, 30.0]])
+    for table in (lonely, patients, known[:1]):
         none = np.zeros(len(table))
         np.testing.assert_allclose(
             cell_factors(table, none, "matched"), cell_factors(table, none, "balanced")

@@ -1,7 +1,5 @@
 """Weights of rows in heads: what counts alike; none overflows."""
 
-from typing import Final
-
 import numpy as np
 
 from isrlearn._labels import UNKNOWN
@@ -12,7 +10,6 @@ from isrlearn.moments import SMALLEST
 
 # Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
 LEAST_MEAN, MOST_MEAN = 1e-16, 1e8
-LEAST_MATCHED: Final = 0.01  # share of a class that must be left
 
 
 def bearable(total: float, n_rows: int) -> float:
@@ -57,7 +54,8 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
       and within a class the environments that it has.
     * "matched": as "balanced", but within a class an environment counts by the share of the other
       classes that have rows in it: those of an environment with a single class tell the environment
-      and not the class. Where less than a hundredth of a class would be left: "balanced".
+      and not the class. Where a class would lose more than half of its environments, as where they
+      are patients who are mostly of one class: "balanced".
     * "class": :math:`1 / n_c`. Classes count alike; no environment is read.
     * "group": :math:`1 / n_{ce}`, unknown the mean of the class. Groups count alike, so that a
       class whose second group is missing counts half. The published group reweighting.
@@ -75,9 +73,7 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
 
     Examples
     --------
-    >>> from typing import Final
-
-    import numpy as np
+    >>> import numpy as np
     >>> complete, missing = np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [4.0, 0.0]])
     >>> cell_factors(complete, np.zeros(2), "balanced").round(2)
     array([[0.67, 2.  , 1.  ],
@@ -122,10 +118,9 @@ def _in_class(known: Float64Array, *, matched: bool) -> Float64Array:
     there = (known > 0).astype(np.float64)
     share = there
     if matched:
-        share = there * (there.sum(axis=0) - 1) / max(len(known) - 1, 1)
-        left = np.sum(known, axis=1, where=share > 0)
-        if np.any((left < LEAST_MATCHED * known.sum(axis=1)) | (left == 0)):
-            share = there
+        n_others = there * (there.sum(axis=0) - 1)
+        if np.all(2 * n_others.sum(axis=1) >= max(len(known) - 1, 1) * there.sum(axis=1)):
+            share = n_others
     return np.asarray(share / np.maximum(share.sum(axis=1, keepdims=True), SMALLEST))
 
 
