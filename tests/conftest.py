@@ -39,9 +39,15 @@ def says(message, kind=ValueError):
 
 
 @pytest.fixture
-def random():
-    """A generator that is the same in each run; ISRLEARN_SEED draws others, also in hypothesis."""
-    return np.random.default_rng(int(SEED or 0))
+def seed():
+    """The same in each run, unless ISRLEARN_SEED asks for others, also of hypothesis."""
+    return int(SEED or 0)
+
+
+@pytest.fixture
+def random(seed):
+    """A generator that is the same in each run."""
+    return np.random.default_rng(seed)
 
 
 @pytest.fixture

@@ -6,14 +6,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
-@pytest.fixture
-def seed():
-    """A new seed in each run, shown if the test fails."""
-    value = int(np.random.SeedSequence().generate_state(1)[0] % 2**31)
-    print(f"seed {value}")
-    return value
-
-
 def draw_batches(seed, n_rows=400, n_features=6, n_classes=2, unknown=0.0, batch_size=64):
     """Batches of rows whose first feature is the class and whose second the environment."""
     random = np.random.default_rng(seed)
