@@ -152,15 +152,20 @@ def _text(result: Any) -> list[Any]:
     return [
         table,
         "Average: plain over test rows. Training mix: groups weighted by their sizes in training.",
-        "Worst group: mean over seeds"
-        + (" and groups left out." if result.test == "leave-one-group-out" else ".")
-        + " ISR minus this: worst groups, same rows.",
+        f"{_means(result)}ISR minus this: worst groups, same rows.",
         "Intervals: 95 %, bootstrap over test rows. An estimate may lie near the lower end of its "
         "interval: the worst of several groups is lower in a sample than in truth.",
         *(f"note: {note}" for note in result.notes),
         *(f"Not fitted: {key}: {reason}" for key, reason in result.failed().items()),
         result.verdict,
     ]
+
+
+def _means(result: Any) -> str:
+    """Say what the worst group is a mean of."""
+    over = ["seeds"] * (result.n_seeds > 1)
+    over += ["groups left out"] * (result.test == "leave-one-group-out")
+    return f"Worst group: mean over {' and '.join(over)}. " if over else ""
 
 
 def _next_steps(result: Any, words: str, n_environments: int) -> list[str]:

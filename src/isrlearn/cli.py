@@ -9,7 +9,7 @@ from typing import NoReturn
 
 try:  # everything that takes time: Ctrl-C may come here already
     from cyclopts import CycloptsError
-    from cyclopts.exceptions import MissingArgumentError
+    from cyclopts.exceptions import MissingArgumentError, UnusedCliTokensError
 
     from isrlearn._cli_app import app
     from isrlearn._cli_signals import Interrupted, ctrl_c_wins, stop_code
@@ -22,6 +22,7 @@ try:  # everything that takes time: Ctrl-C may come here already
         note,
         warnings_as_notes,
     )
+    from isrlearn._text import visible
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("cyclopts", "rich"):
         raise
@@ -79,6 +80,12 @@ def _words(error: Exception) -> str:
         return (
             f"{error.filename or 'a file'}: {error.strerror}. What was there before is as it was: "
             "make room, look at the rights of the folder, or name another place."
+        )
+    if isinstance(error, UnusedCliTokensError):
+        tokens = " ".join(error.unused_tokens or [])
+        return (
+            f"unexpected {visible(tokens):.100}: see --help for the arguments. To give an option "
+            "several values, repeat it, as in --drop age --drop weight."
         )
     if isinstance(error, MissingArgumentError):
         text = text.replace("requires an argument.", "is missing: see --help for an example.")

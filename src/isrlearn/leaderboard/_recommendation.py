@@ -144,21 +144,23 @@ def recommend(entries: Sequence[Any], gain: Gain, question: str, rule: str) -> R
             f", that of {others[0].title} {percent(others[0].worst_group)}: a difference of "
             f"{points(leads[others[0].title])}."
         )
-    removal = _removal(first.key if first.key in OURS else ISR_KEY, gain)
+    removal = _removal(first.key, gain)
     what = question, first.key, first.title, first.worst_group
     return Recommendation(*what, tied, reason, removal, rule)
 
 
-def _removal(key: str, gain: Gain) -> str:
+def _removal(best: str, gain: Gain) -> str:
+    key = best if best in OURS else ISR_KEY
     found = gain(key, TWINS[key])
     if found is None:
         return ""
+    what = "Removal itself" if best in OURS else "In ISR, removal itself"
     if found.high < 0:
         cost = Interval(-found.value, -found.high, -found.low)
-        return f"Removal itself cost {points(cost)} against the same head without it."
+        return f"{what} cost {points(cost)} compared with the same head without it."
     if found.low > 0:
-        return f"Removal itself gained {points(found)} over the same head without it."
-    return f"Removal itself changed the worst group by {points(found)}, within chance."
+        return f"{what} gained {points(found)} over the same head without it."
+    return f"{what} changed the worst group by {points(found)}, within chance."
 
 
 def percent(found: Interval) -> str:

@@ -218,13 +218,13 @@ def disagreement(
         return ""
     place = [in_words(tried) for tried in found.settings].index(in_words(setting))
     score = float(found.scores[place].mean())
-    against = "" if np.isnan(score) else f" against {100 * score:.1f} %"
+    against = "" if np.isnan(score) else f", against {100 * score:.1f} % for the default"
     return (
-        f"The default removes {removed_in_words(model, sample)}; validation rows prefer a model "
-        f"that removes {removed_in_words(other, sample)}: {100 * found.score:.1f} % in their worst "
-        f"group{against}. They know the training environments alone. Believe them for rows from "
-        "these environments, or if what is removed tells the label everywhere; believe the default "
-        "if it may turn in a new environment. --rule worst-group ships the other model."
+        f"The default removes {removed_in_words(model, sample)}. The model chosen on validation "
+        f"rows removes {removed_in_words(other, sample)} and has {100 * found.score:.1f} % in their "
+        f"worst group{against}. Validation rows come from the training environments only: ship the "
+        "chosen model (--rule worst-group) for rows like these, or if what is removed predicts the "
+        "label everywhere; keep the default if that may change in a new environment."
     )
 
 
@@ -247,5 +247,5 @@ def removed_in_words(model: Any, sample: Sample) -> str:
     amounts = amounts_of(model.subspace_, sample.X)
     shares = shares_removed(sample.features, amounts, sample.y)
     order = [j for j in np.argsort(-shares, kind="stable")[:MOST_NAMED] if shares[j] >= NOTABLE]
-    named = ", ".join(f"{sample.names[j]} {100 * shares[j]:.0f}%" for j in order)
+    named = ", ".join(f"{sample.names[j]} {100 * shares[j]:.0f} %" for j in order)
     return f"{text} ({named})" if named else text
