@@ -218,13 +218,14 @@ def disagreement(
         return ""
     place = [in_words(tried) for tried in found.settings].index(in_words(setting))
     score = float(found.scores[place].mean())
-    against = "" if np.isnan(score) else f", against {100 * score:.1f} % for the default"
+    against = "" if np.isnan(score) else f", {100 * score:.1f} % for the default"
     return (
-        f"The default removes {removed_in_words(model, sample)}. The model chosen on validation "
-        f"rows removes {removed_in_words(other, sample)} and has {100 * found.score:.1f} % in their "
-        f"worst group{against}. Validation rows come from the training environments only: ship the "
-        "chosen model (--rule worst-group) for rows like these, or if what is removed predicts the "
-        "label everywhere; keep the default if that may change in a new environment."
+        f"The default removes {removed_in_words(model, sample)}; the model chosen on validation "
+        f"rows removes {removed_in_words(other, sample)} (accuracy in their worst group "
+        f"{100 * found.score:.1f} %{against}). Validation rows come from the training environments "
+        "only: keep the default if what it removes may change in a new environment; ship the other "
+        "model (--rule worst-group) for rows like these, or if what is removed predicts the label "
+        "everywhere."
     )
 
 
