@@ -70,17 +70,13 @@ def test_the_default_is_shipped_where_environments_mislead(misleading, tmp_path,
     assert figures["removed"].startswith("1 direction (brightness ")
     assert right(model, new) > 0.8
     sentence = figures["disagreement"]
-    assert f"The default removes {figures['removed']}; validation rows prefer" in sentence
-    assert "removes nothing" in sentence
-    assert "--rule worst-group ships the other model" in sentence
     other, chosen = fitted(capsys, misleading, "--rule", "worst-group")
     assert (chosen["method"], chosen["n_spurious"]) == ("ISR chosen", 0)
     assert right(other, new) < 0.4
     assert chosen["disagreement"] is None
-    best, at_default = (
-        f"{100 * score:.1f} %" for score in (chosen["score"], figures["score"] or 0)
-    )
-    assert best in sentence
+    what_differs = figures["removed"], "removes nothing", f"{100 * chosen['score']:.1f} %"
+    for words in (*what_differs, "--rule worst-group"):
+        assert words in sentence
 
 
 def test_validation_can_be_right_and_its_choice_shipped(harmless, tmp_path, capsys):
