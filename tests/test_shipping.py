@@ -93,7 +93,53 @@ def test_where_nothing_is_found_validation_decides_and_nothing_disagrees(tmp_pat
     alike = write(tmp_path / "alike.csv", {name: (n, 1.0) for name, (n, _) in SITES.items()})
     _, figures = fitted(capsys, alike)
     assert (figures["method"], figures["removed"]) == ("ISR chosen", "nothing")
-    assert figures["disagreement"] == "The default finds nothing to remove."
+    assert figures["disagreement"] is None
+    assert figures["validation"]["agree"]
+
+
+def test_a_removal_that_only_validation_likes_is_not_shipped(tmp_path, capsys):
+    """Of many settings that remove what does not differ, one is best by chance."""
+    seen = 0
+    for seed in range(4):
+        alike = dict.fromkeys(SITES, (60, 1.0))
+        _, figures = fitted(capsys, write(tmp_path / f"{seed}.csv", alike, seed=seed))
+        assert figures["n_spurious"] == 0
+        chosen = figures["validation"]["removed"]
+        if chosen != "nothing" and not figures["validation"]["agree"]:
+            seen += 1
+            assert figures["method"] == "ISR"
+            assert f"removes {chosen}" in figures["disagreement"]
+            assert "--rule worst-group" in figures["disagreement"]
+    assert seen
+
+
+def rewritten(path, change):
+    """Write the rows of a file again, each changed in place; `change` gets names and cells."""
+    names, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+    for number, row in enumerate(rows):
+        change(number, row)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([[*names, "part"][: len(rows[0])], *rows])
+    return path
+
+
+def test_without_environments_to_choose_by_the_default_is_shipped(misleading, capsys):
+    def split(number, row):
+        row.append("validation" if number % 2 else "train")
+        row[3] = "" if number % 2 else row[3]
+
+    _, figures = fitted(capsys, rewritten(misleading, split), "--split", "part")
+    assert (figures["method"], figures["n_spurious"]) == ("ISR", 1)
+    assert "needs environments of the validation rows" in figures["disagreement"]
+
+
+def test_where_no_class_has_two_environments_the_choice_is_shipped(misleading, capsys):
+    def apart(_, row):
+        row[3] = {"yes": "north", "no": "south"}[row[4]]
+
+    _, figures = fitted(capsys, rewritten(misleading, apart))
+    assert (figures["method"], figures["n_spurious"]) == ("ISR chosen", 0)
+    assert "The default cannot be fitted" in figures["disagreement"]
 
 
 @pytest.mark.parametrize("n_spurious", [0, 1, 2])

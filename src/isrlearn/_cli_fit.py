@@ -54,8 +54,8 @@ def fit(
 ) -> Result:
     """Fit ISR on your data and save the model as one file.
 
-    Fits the default estimator and the one that validation rows choose, keeps the default where it
-    removes something, and says where the two disagree. The result is one linear map of the
+    Fits the default estimator and the one that validation rows choose, keeps the default unless
+    neither removes anything, and says where the two disagree. The result is one linear map of the
     features, saved without pickle.
 
     A file of more than 1 GiB is read in chunks: what is chosen is chosen on a sample of 20 000 rows
@@ -302,7 +302,9 @@ def _size(data: Path) -> int:
 
 def _figures(done: Any) -> dict[str, Any]:
     test = None if done.test is None else _scores(done.test)
-    return {**done.model.made, "disagreement": done.sentence or None, "test": test}
+    differ = done.sentence if not done.validation.get("agree") else ""
+    both = {"validation": dict(done.validation) or None, "disagreement": differ or None}
+    return {**done.model.made, **both, "test": test}
 
 
 def _scores(scores: Any) -> dict[str, Any]:

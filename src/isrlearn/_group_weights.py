@@ -10,6 +10,7 @@ from isrlearn.moments import SMALLEST
 
 # Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
 LEAST_MEAN, MOST_MEAN = 1e-16, 1e8
+LITTLE = 0.03  # share of a class below which it should not stand for all of the class
 
 
 def bearable(total: float, n_rows: int) -> float:
@@ -54,8 +55,10 @@ def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Floa
       and within a class the environments that it has.
     * "matched": as "balanced", but within a class an environment counts by the share of the other
       classes that have rows in it: those of an environment with a single class tell the environment
-      and not the class. Where a class would lose more than half of its environments, as where they
-      are patients who are mostly of one class: "balanced".
+      and not the class. If this keeps a share s of a class's rows below 0.03, the weights go only
+      the part s / 0.03 of the way from "balanced": a class should not rest on very few of its rows.
+      Where a class would lose more than half of its environments, as where they are
+      patients who are mostly of one class: "balanced".
     * "class": :math:`1 / n_c`. Classes count alike; no environment is read.
     * "group": :math:`1 / n_{ce}`, unknown the mean of the class. Groups count alike, so that a
       class whose second group is missing counts half. The published group reweighting.
@@ -116,12 +119,21 @@ def _in_class(known: Float64Array, *, matched: bool) -> Float64Array:
         As "matched" in `cell_factors`; else all environments that a class has count alike.
     """
     there = (known > 0).astype(np.float64)
-    share = there
-    if matched:
-        n_others = there * (there.sum(axis=0) - 1)
-        if np.all(2 * n_others.sum(axis=1) >= max(len(known) - 1, 1) * there.sum(axis=1)):
-            share = n_others
-    return np.asarray(share / np.maximum(share.sum(axis=1, keepdims=True), SMALLEST))
+    alike = _shares(there)
+    if not matched:
+        return alike
+    n_others = there * (there.sum(axis=0) - 1)
+    most = max(len(known) - 1, 1)
+    if np.any(2 * n_others.sum(axis=1) < most * there.sum(axis=1)):
+        return alike
+    kept = np.sum(_shares(known) * n_others, axis=1) / most
+    pull = np.minimum(kept / LITTLE, 1.0)
+    return np.asarray(alike + pull[:, None] * (_shares(n_others) - alike))
+
+
+def _shares(values: Float64Array) -> Float64Array:
+    """Divide each row by its sum; rows of zeros stay."""
+    return np.asarray(values / np.maximum(values.sum(axis=1, keepdims=True), SMALLEST))
 
 
 def scheme_weights(rows: Rows, scheme: str) -> Float64Array:

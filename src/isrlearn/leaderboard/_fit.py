@@ -1,6 +1,8 @@
 """Fit one model on a file's rows and fold everything into one linear map."""
 
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -54,7 +56,10 @@ class Fitted(NamedTuple):
     removed : str
         What it removes, in words.
     sentence : str
-        Where the default and the model chosen on validation rows disagree; empty where they do not.
+        How the default and the model chosen on validation rows compare; empty where only one was
+        asked for.
+    validation : dict
+        The same as plain values; empty where one of the two could not be fitted.
 
     Examples
     --------
@@ -78,6 +83,7 @@ class Fitted(NamedTuple):
     title: str = "ISR"
     removed: str = ""
     sentence: str = ""
+    validation: Mapping[str, Any] = MappingProxyType({})
 
 
 def fit_data(
@@ -94,8 +100,8 @@ def fit_data(
     """Fit a linear model on the rows of a file.
 
     If nothing else is asked for, both ``ISRClassifier()`` and the model chosen on validation rows
-    are fitted. The default is kept where it removes something, and the result says where the two
-    disagree. With a split, models are fitted on the training rows and chosen on the validation
+    are fitted. The default is kept unless neither removes anything, and the result says where the
+    two disagree. With a split, models are fitted on the training rows and chosen on the validation
     rows; test rows are scored once. Without validation rows a fifth of every group is set apart to
     choose, and models are fitted on all.
 
@@ -162,10 +168,10 @@ def fit_data(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
         found = settle(asked, sample, Fitter(choose, fit, lambda chosen: chosen.estimator))
-    model = with_prior(_model(data, preparation, found), found, y, prior)
+    model = with_prior(_model(data, preparation, found, len(y)), found, y, prior)
     scene = _scene(data, preparation, found.estimator, training, test)
     scores = _scores(data, model, test)
-    told = found.title, found.removed, found.sentence
+    told = found.title, found.removed, found.sentence, found.validation
     return Fitted(model, found.selection, scores, scene, *told)
 
 
@@ -299,8 +305,8 @@ def _chosen(rival: Method, rule: str, rows: Part, held_out: Part | None) -> Sele
         raise ValueError(f"method {rival.key} cannot be fitted: {what}") from error
 
 
-def _model(data: Data, preparation: Preparation, found: Shipped) -> LinearModel:
-    made = facts_of(found, preparation, found.setting, len(data))
+def _model(data: Data, preparation: Preparation, found: Shipped, n_rows: int) -> LinearModel:
+    made = facts_of(found, preparation, found.setting, n_rows)
     classes = np.asarray(found.estimator.classes_)
     weight, bias = preparation.fold_into(*_linear(found))
     return LinearModel(weight, bias, preparation.fill, classes, data.schema, made)

@@ -66,7 +66,7 @@ class RowSample:
 
 @dataclass(frozen=True)
 class TakeRows:
-    """Every so manyth row of each chunk.
+    """Take one row of so many from each chunk.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def fit_chunks(
     y = np.asarray(labels.values)[labels.codes[file.is_in(TRAIN)]]
     model = with_prior(_model(file, preparation, found, len(sample.y)), found, y, prior)
     scene = _scene(file, open_part, sample, preparation, classifier) if with_scene else None
-    told = found.title, found.removed, found.sentence
+    told = found.title, found.removed, found.sentence, found.validation
     return Fitted(model, found.selection, _scores(file, open_part, model), scene, *told)
 
 

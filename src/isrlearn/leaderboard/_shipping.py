@@ -1,7 +1,7 @@
 """Which model `fit` ships: the default, one chosen on validation rows, or a rival."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -119,7 +119,10 @@ class Shipped:
     rule : str or None
         By which it was chosen; None for the default, which chooses nothing.
     sentence : str
-        Where the default and the chosen model disagree.
+        How the default and the model chosen on validation rows compare; empty where only one was
+        asked for.
+    validation : dict
+        The same as plain values; empty where one of the two could not be fitted.
     """
 
     estimator: Any
@@ -129,6 +132,7 @@ class Shipped:
     selection: Selection | None = None
     rule: str | None = None
     sentence: str = ""
+    validation: dict[str, Any] = field(default_factory=dict)
 
     @property
     def score(self) -> float | None:
@@ -139,8 +143,8 @@ class Shipped:
 def settle(asked: Asked, sample: Sample, fitter: Fitter) -> Shipped:
     """Fit what was asked for; if nothing was, the default and the chosen model, and settle on one.
 
-    The default is shipped where it removes something: whether that is right no row of the training
-    environments can tell.
+    The default is shipped, for no row of the training environments can tell whether it is right to
+    remove what differs between them; the chosen model where neither removes anything.
 
     Parameters
     ----------
@@ -152,25 +156,39 @@ def settle(asked: Asked, sample: Sample, fitter: Fitter) -> Shipped:
         How models are fitted.
     """
 
-    def chosen(title: str, found: Selection, sentence: str = "") -> Shipped:
+    def chosen(title: str, found: Selection) -> Shipped:
         model = fitter.finish(found)
         removed = removed_in_words(model, sample)
-        return Shipped(model, title, found.setting, removed, found, asked.rule, sentence)
+        return Shipped(model, title, found.setting, removed, found, asked.rule)
+
+    def default() -> Shipped:
+        setting = asked.setting(sample.y, sample.X.shape[1])
+        model = fitter.fit(setting)
+        return Shipped(model, "ISR", setting, removed_in_words(model, sample))
 
     if asked.rival is not None:
         return chosen(asked.rival.title, fitter.choose(asked.rival, asked.rule))
     if not asked.default:
         return chosen("ISR chosen", fitter.choose(None, asked.rule))
-    setting = asked.setting(sample.y, sample.X.shape[1])
-    model = fitter.fit(setting)
-    removed = removed_in_words(model, sample)
     if not asked.chosen:
-        return Shipped(model, "ISR", setting, removed)
-    found = fitter.choose(None, asked.rule)
-    if model.n_spurious_ == 0:
-        return chosen("ISR chosen", found, "The default finds nothing to remove.")
-    sentence = disagreement(model, setting, found, sample)
-    return Shipped(model, "ISR", setting, removed, found, sentence=sentence)
+        return default()
+    try:
+        ours = default()
+    except ValueError as error:
+        why = f"The default cannot be fitted: {error}"
+        try:
+            found = fitter.choose(None, asked.rule)
+        except ValueError:
+            raise error from None
+        return replace(chosen("ISR chosen", found), sentence=why)
+    try:
+        found = fitter.choose(None, asked.rule)
+    except ValueError as error:
+        return replace(ours, sentence=f"No model can be chosen on validation rows: {error}")
+    seen = _seen(ours, found, asked.rule, sample)
+    neither = ours.estimator.n_spurious_ == found.estimator.n_spurious_ == 0
+    shipped = chosen("ISR chosen", found) if neither else replace(ours, selection=found)
+    return replace(shipped, sentence=_comparison(ours, seen), validation=seen)
 
 
 def counts_classes_alike(model: Any) -> bool | None:
@@ -188,44 +206,56 @@ def counts_classes_alike(model: Any) -> bool | None:
     return model.weight is not None
 
 
-def disagreement(
-    model: ISRClassifier, setting: dict[str, Any], found: Selection, sample: Sample
-) -> str:
-    """Say where the default and the chosen model disagree, and when to believe which.
+def _seen(ours: Shipped, found: Selection, rule: str, sample: Sample) -> dict[str, Any]:
+    """Return what validation rows saw of the default and of the model they chose.
 
-    Parameters
-    ----------
-    model : ISRClassifier
-        The default.
-    setting : dict
-        Its setting, which is among those that were tried.
-    found : Selection
-        What validation rows chose.
-    sample : Sample
-        Training rows.
-
-    Returns
-    -------
-    str
-        Empty where both remove the same, or predict nearly the same.
+    The two agree where they remove the same, or predict nearly the same in the training rows.
     """
-    other = found.estimator
+    model, other = ours.estimator, found.estimator
     differ = np.mean(model.predict(sample.X) != other.predict(sample.X))
     same = model.subspace_.rank == other.subspace_.rank and bool(
         np.max(model.subspace_.angles_to(other.subspace_), initial=0.0) < SAME
     )
-    if same or differ <= DISAGREE:
-        return ""
-    place = [in_words(tried) for tried in found.settings].index(in_words(setting))
-    score = float(found.scores[place].mean())
-    against = "" if np.isnan(score) else f", {100 * score:.1f} % for the default"
+    place = [in_words(tried) for tried in found.settings].index(in_words(ours.setting))
+    at_default = float(found.scores[place].mean())
+    return {
+        "rule": rule,
+        "score": found.score,
+        "score_of_default": None if np.isnan(at_default) else at_default,
+        "setting": in_words(found.setting),
+        "removed": removed_in_words(other, sample),
+        "agree": bool(same or differ <= DISAGREE),
+    }
+
+
+def _comparison(ours: Shipped, seen: dict[str, Any]) -> str:
+    """Say how the default and the chosen model compare, and when to believe which."""
+    at_default, removed = seen["score_of_default"], seen["removed"]
+    against = "" if at_default is None else f", {100 * at_default:.1f} % for the default"
+    score = f"accuracy in their worst group {100 * seen['score']:.1f} %{against}"
+    if seen["agree"]:
+        return f"The model chosen on validation rows ({seen['setting']}: {score}) agrees with it."
+    if removed == ours.removed:
+        removed = f"{removed} with {seen['setting']}"
+    both = (
+        f"The default removes {ours.removed}; the model chosen on validation rows removes "
+        f"{removed} ({score})."
+    )
+    ship = f"--rule {seen['rule']}"
+    if at_default is not None and at_default >= seen["score"]:
+        return (
+            f"{both} Validation rows do not tell the two apart: keep the default, or ship the "
+            f"other model with {ship}."
+        )
+    if ours.estimator.n_spurious_ == 0:
+        return (
+            f"{both} The tests find no difference between the environments: keep the default, or "
+            f"ship the other model with {ship} for rows like the validation rows."
+        )
     return (
-        f"The default removes {removed_in_words(model, sample)}; the model chosen on validation "
-        f"rows removes {removed_in_words(other, sample)} (accuracy in their worst group "
-        f"{100 * found.score:.1f} %{against}). Validation rows come from the training environments "
-        "only: keep the default if what it removes may change in a new environment; ship the other "
-        "model (--rule worst-group) for rows like these, or if what is removed predicts the label "
-        "everywhere."
+        f"{both} Validation rows come from the training environments only: keep the default if "
+        f"what it removes may change in a new environment; ship the other model ({ship}) for rows "
+        "like these, or if what is removed predicts the label everywhere."
     )
 
 
