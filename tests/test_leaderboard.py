@@ -85,7 +85,7 @@ def test_identical_methods_differ_by_nothing(random, monkeypatch):
     assert found["isr"].against_isr is None
     difference = found["isr"].worst_group.value - found["erm"].worst_group.value
     assert found["erm"].against_isr.value == pytest.approx(difference)
-    assert found.verdict.endswith("by 0.0 points [0.0, 0.0], within chance.")
+    assert found.verdict.endswith("Removal itself changed nothing in the worst group.")
 
 
 OWN = """
@@ -284,7 +284,7 @@ def interval_of(value, low=None, high=None):
     return Interval(value, value if low is None else low, value if high is None else high)
 
 
-def recommended(leads, best="isr"):
+def recommended(leads, best="isr", **options):
     """A recommendation among ISR, its twin and two rivals, by their leads over the best."""
     titles = {
         "isr": "ISR",
@@ -298,7 +298,7 @@ def recommended(leads, best="isr"):
         for i, key in enumerate(order)
     ]
     question = "environments like these"
-    return recommend(entries, lambda a, b: leads.get((a, b)), question, "worst-group")
+    return recommend(entries, lambda a, b: leads.get((a, b)), question, "worst-group", **options)
 
 
 def test_a_lead_beyond_chance_is_said_as_one():
@@ -323,12 +323,37 @@ def test_a_difference_within_chance_is_a_tie():
 
 def test_a_rival_that_wins_is_recommended():
     clear = interval_of(0.1, 0.05, 0.15)
-    leads = {("group-dro", key): clear for key in ("isr", "erm")}
+    leads = {("group-dro", key): clear for key in ("isr", "erm", "isr-head")}
     leads["isr", "isr-head"] = interval_of(-0.1, -0.2, -0.05)
     found = recommended(leads, best="group-dro")
     assert found.headline == "For environments like these, ship GroupDRO"
     assert found.fit_options == "--method group-dro"
     assert "removal itself cost 10.0 points [5.0, 20.0] " in found.removal
+
+
+def test_a_rival_no_better_than_our_head_shares_the_first_place():
+    leads = {("group-dro", key): interval_of(0.1, 0.05, 0.15) for key in ("isr", "erm")}
+    leads["group-dro", "isr-head"] = interval_of(0.0, -0.02, 0.02)
+    assert recommended(leads, best="group-dro").tied == ("ISR without removal",)
+
+
+def test_rows_that_are_too_few_to_differ_decide_nothing():
+    """Resampling groups of one row gives the same again, an interval without width."""
+    leads = {("isr", key): interval_of(0.1) for key in ("group-dro", "erm", "isr-head")}
+    assert recommended(leads).tied == ()
+    found = recommended(leads, few=True)
+    assert found.tied == ("GroupDRO", "ERM")
+    assert "within chance" not in found.reason
+
+
+def test_a_group_left_out_without_test_rows_is_named(random):
+    X, y, e, split = draw(random, n=400)
+    lonely = (y == 1) & (e == 2) & (split == 2)
+    options = {"test": "leave-one-group-out", "groups": ["1, 2", "0, 1"], **QUICK}
+    left = compare(X[~lonely], y[~lonely], environments=e[~lonely], split=split[~lonely], **options)
+    assert "left out, but without test rows of its own: 1, 2." in left.notes
+    whole = compare(X, y, environments=e, split=split, **options)
+    assert not any("without test rows" in note for note in whole.notes)
 
 
 def test_groups_left_out_are_scored_one_by_one_with_the_others(random):
@@ -383,6 +408,8 @@ def test_errors_say_what_is_wrong(random):
     assert "n_seeds=0" in refused(X, y, environments=e, n_seeds=0)
     two = {"environments": e % 2, "test": "leave-one-environment-out"}
     assert "one of 2 environments" in refused(X, y, **two)
+    alone = {"environments": np.where(y == 1, 9, e), "test": "leave-one-environment-out"}
+    assert "cannot leave out 9" in refused(X, y, **alone)
 
 
 def test_labels_may_be_strings_in_an_array_of_objects(random):

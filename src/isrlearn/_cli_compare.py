@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -107,8 +108,7 @@ def compare(
             )
         with working("Writing the report ..."):
             made = made_here(begin, seed=f"0 to {seeds - 1}", notes=notes)
-            places = {place for place in rows.environments.tolist() if place is not None}
-            steps = _next_steps(result, columns.words(data), len(places))
+            steps = _next_steps(result, columns.words(data), rows)
             _write(result, list(files.values()), f"Methods on {data.name}", made, steps)
     return Result({**result.to_dict(), "steps": steps}, [*_text(result), *steps], files)
 
@@ -168,9 +168,11 @@ def _means(result: Any) -> str:
     return f"Worst group: mean over {' and '.join(over)}. " if over else ""
 
 
-def _next_steps(result: Any, words: str, n_environments: int) -> list[str]:
+def _next_steps(result: Any, words: str, rows: Any) -> list[str]:
     """Return the commands that ship what is recommended, and that ask the other question."""
+    from isrlearn._rules import known
     from isrlearn.leaderboard import HERE, QUESTIONS
+    from isrlearn.leaderboard._splits import rounds
 
     found = result.recommendation
     ship = f"isrlearn fit {words} {found.fit_options} --out model.safetensors"
@@ -178,5 +180,9 @@ def _next_steps(result: Any, words: str, n_environments: int) -> list[str]:
     if found.question != HERE:
         test = " --test random" if result.test == "split" else ""
         return [ship, f"For {HERE}: isrlearn compare {words}{test}"]
-    test = "leave-one-environment-out" if n_environments >= 3 else "leave-one-group-out"
-    return [ship, f"For {QUESTIONS[test]}: isrlearn compare {words} --test {test}"]
+    environments = known(rows.environments, len(rows.labels))
+    for test in QUESTIONS:
+        with suppress(ValueError):  # the rows do not allow it
+            rounds(rows.labels, environments, rows.split, test, 1, "worst-group")
+            return [ship, f"For {QUESTIONS[test]}: isrlearn compare {words} --test {test}"]
+    return [ship]

@@ -18,7 +18,7 @@ from isrlearn.leaderboard._methods import ISR_KEY, TWINS, VALIDATION, Method
 from isrlearn.leaderboard._recommendation import Recommendation, question_of, recommend
 from isrlearn.leaderboard._result import Entry, Group
 from isrlearn.leaderboard._run import Outcome
-from isrlearn.leaderboard._splits import Round, groups_of
+from isrlearn.leaderboard._splits import Round, groups_of, names_of
 
 Column: TypeAlias = tuple[int, str | None]
 
@@ -77,7 +77,8 @@ def entries_of(
     order = {ISR_KEY: -1} | dict.fromkeys(TWINS.values(), 1)
     entries.sort(key=lambda entry: (-entry.worst_group.value, order.get(entry.key, 0)))
     question = question_of(test, parts, environments)
-    found = recommend(entries, scored.difference, question, rule)
+    few = min(_fewest(parts, y, environments).values()) < FEWEST_ROWS
+    found = recommend(entries, scored.difference, question, rule, few=few)
     return tuple(entries), tuple(names), found
 
 
@@ -279,6 +280,13 @@ def notes_on(
         notes.append(
             f"fewer than {FEWEST_ROWS} test rows{draw}, so little is known: {'; '.join(small)}."
         )
+    untested: set[str] = set()
+    for part in parts:
+        there = names_of(groups_of(y[part.test], environments[part.test])[0]).values()
+        if part.left_out is not None and part.left_out not in there:
+            untested.add(part.left_out)
+    if untested:
+        notes.append(f"left out, but without test rows of its own: {'; '.join(sorted(untested))}.")
     lonely = {c.item() for p in parts for c in np.setdiff1d(y[p.test], y[p.training])}
     if lonely:
         notes.append(f"no training rows, so never predicted, of class {sorted(lonely)}.")

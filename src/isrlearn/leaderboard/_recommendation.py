@@ -105,7 +105,9 @@ def question_of(test: str, parts: Sequence[Round], environments: LabelArray) -> 
     return QUESTIONS[LEAVE_ONE_OUT] if tested and not tested & seen else HERE
 
 
-def recommend(entries: Sequence[Any], gain: Gain, question: str, rule: str) -> Recommendation:
+def recommend(
+    entries: Sequence[Any], gain: Gain, question: str, rule: str, *, few: bool = False
+) -> Recommendation:
     """Recommend the method with the best worst group, and say which others chance may hide.
 
     Parameters
@@ -118,26 +120,33 @@ def recommend(entries: Sequence[Any], gain: Gain, question: str, rule: str) -> R
         What the model is for.
     rule : str
         How settings were chosen.
+    few : bool, default=False
+        Whether a group has so few test rows that resampling them may show no spread at all.
 
     Returns
     -------
     Recommendation
     """
+
+    def tie(lead: Interval | None) -> bool:
+        return lead is not None and (lead.low <= 0 or (few and lead.low == lead.high))
+
     # The twin of the chosen head is there for the gain of removal; `fit` has no name for it.
     first, *others = [entry for entry in entries if entry.key != TWINS[CHOSEN_KEY]]
-    no_rivals = (*OURS, *TWINS.values()) if first.key in OURS else TWINS.values()
-    others = [entry for entry in others if entry.key not in no_rivals]
+    if first.key in OURS:
+        others = [entry for entry in others if entry.key not in (*OURS, *TWINS.values())]
     leads = {entry.title: gain(first.key, entry.key) for entry in others}
-    tied = tuple(title for title, lead in leads.items() if lead is not None and lead.low <= 0)
+    tied = tuple(title for title, lead in leads.items() if tie(lead))
     reason = f"Its worst group has an accuracy of {percent(first.worst_group)}"
     if not others:
         reason += "."
     elif tied:
         second = next(entry for entry in others if entry.title == tied[0])
+        lead = leads[second.title]
         reason = (
             f"{first.title} has {percent(first.worst_group)} in the worst group, "
             f"{second.title} {percent(second.worst_group)}: a difference of "
-            f"{points(leads[second.title])}, within chance."
+            f"{points(lead)}, {'within chance' if lead and lead.low <= 0 else 'from too few rows'}."
         )
     else:
         reason += (
@@ -160,6 +169,8 @@ def _removal(best: str, gain: Gain) -> str:
         return f"{what} cost {points(cost)} compared with the same head without it."
     if found.low > 0:
         return f"{what} gained {points(found)} over the same head without it."
+    if found.low == found.high == 0:
+        return f"{what} changed nothing in the worst group."
     return f"{what} changed the worst group by {points(found)}, within chance."
 
 

@@ -147,6 +147,11 @@ def _by_environment(labels: Any, environments: Any, seed: int, rule: str) -> lis
     for code, name in enumerate(names):
         random = np.random.default_rng(code)
         training, validation = np.flatnonzero(codes != code), np.empty(0, dtype=np.intp)
+        if len(np.unique(labels[training])) < 2:
+            raise ValueError(
+                f"test={LEAVE_ONE_OUT!r} cannot leave out {brief(name)}: all rows of the other "
+                f"environments are of class {brief(labels[training[0]])}. Use test='random'."
+            )
         if rule != LEAVE_ONE_OUT:
             training, validation = _set_apart(labels, environments, training, random)
         found.append(Round(str(name), seed, training, validation, np.flatnonzero(codes == code)))
