@@ -278,7 +278,23 @@ def test_labels_that_the_model_does_not_know_are_named_and_not_scored(tmp_path, 
 def test_numbers_are_the_same_label_however_they_are_written(classes, labels, tmp_path, capsys):
     columns = {"v0": [-1, 1, 1], "kind": [*labels, "other"][:3]}
     shown, _, _ = predicted(tmp_path, capsys, model_of(classes), columns)
-    assert ("Accuracy 100.0 % (2 rows)" in shown) == ("?" not in labels)
+    assert "Accuracy 100.0 % (2 rows)" in shown  # what a file has for missing is no label
+
+
+def test_rows_without_a_label_are_predicted_and_not_scored(tmp_path, capsys):
+    columns = {"v0": [-1, 1, 1], "kind": ["no", "", "no"]}
+    shown, notes, rows = predicted(tmp_path, capsys, model_of(["no", "yes"]), columns)
+    assert "Accuracy 50.0 % (2 rows)" in shown
+    assert "1 of 3 rows have no label, and are not scored." in notes
+    assert [row["prediction"] for row in rows] == ["no", "yes", "yes"]
+
+
+def test_a_column_is_not_kept_under_a_name_that_the_predictions_have(tmp_path, capsys):
+    columns = {"v0": [-1, 1], "prediction": ["a", "b"], "kind": ["no", "yes"]}
+    model = model_of(["no", "yes"])
+    code, message, _ = predicted(tmp_path, capsys, model, columns, "--keep", "prediction")
+    assert code == 2
+    assert "--keep prediction: the predictions have a column of that name already" in message
 
 
 def test_columns_are_kept_beside_the_predictions(tmp_path, capsys):

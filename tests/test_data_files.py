@@ -343,9 +343,9 @@ def test_to_predict_every_row_is_kept_and_labels_may_be_absent(tmp_path):
     some = new | {"y": ["gull", "", "tern"], "e": ["north", "", "south"], "split": [2, 2, ""]}
     data = read_data(write_csv(tmp_path / "c.csv", some), schema=schema)
     assert len(data) == 3
-    assert data.labels is None
+    assert data.labels.tolist() == ["gull", None, "tern"]
     assert data.environments.tolist() == ["north", None, "south"]
-    assert "the labels are not used: 1 of 3 rows have none." in data.notes
+    assert "1 of 3 rows have no label, and are not scored." in data.notes
 
 
 def test_a_label_that_is_named_must_be_there_to_predict(tmp_path):

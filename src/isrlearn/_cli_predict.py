@@ -65,6 +65,12 @@ def predict(
         from isrlearn.io import LinearModel
     with all_or_nothing():
         fitted = LinearModel.load(model)
+        taken = [name for name in keep or [] if name.strip() in _our_columns(fitted)]
+        if taken:
+            raise UserError(
+                f"--keep {taken[0]}: the predictions have a column of that name already. Rename "
+                "the one of the file."
+            )
         with working(f"Reading {data} ..."):
             rows, kept = _rows_and_kept(data, fitted.schema, keep or [])
         tell(rows.notes)
@@ -90,6 +96,11 @@ def _rows_and_kept(data: Path, schema: Any, keep: list[str]) -> tuple[Any, dict[
     return rows, kept_columns(source, [name.strip() for name in keep])
 
 
+def _our_columns(fitted: Any) -> list[str]:
+    """Return the columns of the predictions that are not copied."""
+    return ["row", "prediction", *(f"probability {c}" for c in fitted.classes.tolist())]
+
+
 def _write_predictions(
     fitted: Any, features: Any, kept: dict[str, Any], place: Path
 ) -> tuple[Any, Any]:
@@ -102,8 +113,7 @@ def _write_predictions(
         watching() as watch,
     ):
         writer = InertWriter(file)
-        names = (f"probability {c}" for c in fitted.classes.tolist())
-        writer.writerow(["row", *kept, "prediction", *names])
+        writer.writerow(["row", *kept, *_our_columns(fitted)[1:]])
         for begin in range(0, n_rows, ROWS_AT_ONCE):
             part = slice(begin, begin + ROWS_AT_ONCE)
             predicted = fitted.predict(features[part])
@@ -123,16 +133,20 @@ def _scored(fitted: Any, rows: Any, predicted: Any, shares: Any) -> tuple[Any, d
     """Return scores of the rows whose label the model knows, and the rows of each other label."""
     if rows.labels is None:
         return None, {}
+    import numpy as np
+
     from isrlearn._prediction_scores import prediction_scores
     from isrlearn.io._values import class_codes
 
-    codes = class_codes(rows.labels, fitted.classes)
-    scored = codes >= 0
-    unknown = Counter(map(str, rows.labels[~scored].tolist()))
-    if not scored.any():
+    labelled = np.flatnonzero([label is not None for label in rows.labels])
+    labels = np.array(rows.labels[labelled].tolist())
+    codes = class_codes(labels, fitted.classes)
+    unknown = Counter(map(str, labels[codes < 0].tolist()))
+    scored, codes = labelled[codes >= 0], codes[codes >= 0]
+    if len(scored) == 0:
         return None, unknown
     environments = None if rows.environments is None else rows.environments[scored]
-    known = codes[scored], predicted[scored], shares[scored]
+    known = codes, predicted[scored], shares[scored]
     return prediction_scores(*known, fitted.classes, environments), unknown
 
 
@@ -142,7 +156,8 @@ def _notes_on_labels(unknown: dict[str, int], rows: Any, fitted: Any) -> list[st
     from isrlearn.io._values import closest, listed, named
 
     classes = [str(name) for name in fitted.classes.tolist()]
-    words = unknown if rows.labels.dtype.kind == "U" else []  # 10 is no misprint of 1
+    numbers = all(isinstance(label, int | None) for label in rows.labels.tolist())
+    words = [] if numbers else unknown  # 10 is no misprint of 1
     meant = [(name, close) for name in words if (close := closest(name, classes)) is not None]
     renamed = listed([f"{brief(close)} for {brief(name)}" for name, close in meant])
     return [

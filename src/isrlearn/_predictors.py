@@ -33,6 +33,12 @@ GROUP_WEIGHTS: Final = ("balanced", "class", None)
 LARGE: Final = 2**28  # bytes of rows that a head is to be fitted without a copy of
 
 
+def check_group_weight(group_weight: Any) -> None:
+    """Raise `ValueError` unless a weighting of groups is known."""
+    if not is_one_of(group_weight, GROUP_WEIGHTS):
+        raise ValueError(f"group_weight={brief(group_weight)} must be 'balanced', 'class' or None.")
+
+
 def _head_has(method: str) -> Any:
     def check(self: "ISRClassifier") -> bool:
         return hasattr(getattr(self, "head_", self._head_or_default()), method)
@@ -276,10 +282,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     @property
     def _scheme(self) -> str | None:
         """What counts alike in the head; a head that takes environments weighs groups itself."""
-        if not is_one_of(self.group_weight, GROUP_WEIGHTS):
-            raise ValueError(
-                f"group_weight={brief(self.group_weight)} must be 'balanced', 'class' or None."
-            )
+        check_group_weight(self.group_weight)
         if takes_environments(self._head_or_default()):
             return None
         matched = self.head is None and self.group_weight == "balanced"

@@ -51,7 +51,8 @@ class Data:
     features : ndarray of shape (n, d)
         float32 or float64; NaN where a value is missing.
     labels : ndarray of shape (n,) or None
-        Integers or strings; None if the file is read only to predict.
+        Integers or strings; None if the file has none, and for rows without one where the file is
+        read to predict.
     environments : ndarray of shape (n,) or None
         Integers or strings, None where unknown; None if the file has none.
     split : ndarray of shape (n,) or None

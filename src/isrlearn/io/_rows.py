@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def _kept(
     known = np.array([label is not None for label in labels])
     gaps = n_rows - int(known.sum())
     if predicting:
-        note = f"the labels are not used: {gaps} of {n_rows} rows have none."
+        note = f"{gaps} of {n_rows} rows have no label, and are not scored."
         return np.ones(n_rows, dtype=bool), [note]
     if not known.any():
         raise DataError(f"{source.path} has no label in any row: fill them in or name another.")
@@ -155,11 +155,13 @@ def _kept(
 
 
 def _as_labels(codes: Sequence[Code | None] | None, kept: BoolArray) -> LabelArray | None:
-    """Return labels of the rows that are kept, or None if some of these have none."""
-    known = [code for code, keep in zip(codes or (), kept, strict=False) if keep]
-    if not known or None in known:
+    """Return labels of the rows that are kept, of type object if some have none."""
+    labels = [code for code, keep in zip(codes or (), kept, strict=False) if keep]
+    known = [code for code in labels if code is not None]
+    if not known:
         return None
-    return np.array(known, dtype=np.int64 if isinstance(known[0], int) else str)
+    dtype: Any = np.int64 if isinstance(known[0], int) else str
+    return np.array(labels, dtype=dtype if len(known) == len(labels) else object)
 
 
 def _notes(

@@ -15,7 +15,7 @@ from isrlearn._base import ISRTransformer
 from isrlearn._folding import fold
 from isrlearn._html import titled
 from isrlearn._predictor_base import fit_head
-from isrlearn._predictors import ISRClassifier
+from isrlearn._predictors import ISRClassifier, check_group_weight
 from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
 from isrlearn._text import brief
@@ -339,6 +339,7 @@ def _refuse_unknown(rows: Features, name: str) -> None:
 
 
 def _check(head: Any, isr: Any, group_weight: Any) -> None:
+    check_group_weight(group_weight)
     if isinstance(head, str) and head not in ("refit", "fold"):
         raise ValueError(f"head={head!r} must be 'refit', 'fold' or a linear classifier.")
     if isr is not None and not isinstance(isr, ISRTransformer):
