@@ -89,13 +89,15 @@ def methods_of(
 def compared(result: Comparison) -> tuple[tuple[Group, ...], tuple[Method, ...]]:
     """Return groups and lines of a comparison."""
     groups = tuple(Group(str(g.label), str(g.environment), g.size) for g in result.groups)
-    n_rounds = result.n_seeds * max(1, len(result.entries[0].left_out))
+    n_left_out = len(result.entries[0].left_out)
+    counts = [(result.n_seeds, "seeds"), (n_left_out, "groups left out")]
+    over = " and ".join(f"{n} {what}" for n, what in counts if n > 1)
     lines = (
         Method(
             entry.title,
             entry.average,
             Estimate(*entry.worst_group),
-            entry.worst if n_rounds == 1 else f"worst group of each round, mean of {n_rounds}",
+            f"mean over {over}" if over else entry.worst,
             tuple(None if np.isnan(value) else value for value in entry.groups),
             entry.key == "isr",
         )
