@@ -234,7 +234,8 @@ def _comparison(ours: Shipped, seen: dict[str, Any]) -> str:
     against = "" if at_default is None else f", {100 * at_default:.1f} % for the default"
     score = f"accuracy in their worst group {100 * seen['score']:.1f} %{against}"
     if seen["agree"]:
-        return f"The model chosen on validation rows ({seen['setting']}: {score}) agrees with it."
+        chosen = f"The model chosen on validation rows ({seen['setting']}: {score})"
+        return f"{chosen} agrees with the default."
     if removed == ours.removed:
         removed = f"{removed} with {seen['setting']}"
     both = (
