@@ -110,7 +110,7 @@ def test_names_of_the_data_stay_text_in_the_page(tmp_path, random, monkeypatch):
 def test_a_model_predicts_a_new_file_as_it_was_fitted(patients, tmp_path, random, capsys):
     model = tmp_path / "model.safetensors"
     assert run("fit", patients, *COLUMNS, "--out", model) == 0
-    assert "Shipped: ISR" in capsys.readouterr().out
+    assert "Fitted: ISR" in capsys.readouterr().out
     new = write_patients(tmp_path / "new.csv", random, n=40, hospitals=("elsewhere",))
     assert run("predict", model, new, "--out", tmp_path / "p.csv") == 0
     assert re.search(r"^Accuracy \d+\.\d % \(40 rows\)$", capsys.readouterr().out, re.MULTILINE)

@@ -285,45 +285,80 @@ def interval_of(value, low=None, high=None):
 
 
 def recommended(leads, best="isr", **options):
-    """A recommendation among ISR, its twin and two rivals, by their leads over the best."""
+    """A recommendation among both of ISR, a twin and two rivals, by their leads over the best."""
     titles = {
         "isr": "ISR",
+        "isr-chosen": "ISR chosen",
         "group-dro": "GroupDRO",
         "erm": "ERM",
         "isr-head": "ISR without removal",
     }
     order = [best, *(key for key in titles if key != best)]
     entries = [
-        SimpleNamespace(key=key, title=titles[key], worst_group=interval_of(0.8 - 0.1 * i))
+        SimpleNamespace(
+            key=key,
+            title=titles[key],
+            worst_group=interval_of(0.8 - 0.1 * i),
+            worst="1, a",
+            left_out={},
+        )
         for i, key in enumerate(order)
     ]
     question = "environments like these"
     return recommend(entries, lambda a, b: leads.get((a, b)), question, "worst-group", **options)
 
 
+CLEAR = interval_of(0.1, 0.05, 0.15)
+OTHERS = ("isr-chosen", "group-dro", "erm", "isr-head")
+
+
+def leads_of_isr(**others):
+    return {("isr", key.replace("_", "-")): lead for key, lead in others.items()} | {
+        ("isr", key): CLEAR for key in OTHERS if key.replace("-", "_") not in others
+    }
+
+
 def test_a_lead_beyond_chance_is_said_as_one():
-    clear = interval_of(0.1, 0.05, 0.15)
-    leads = {("isr", key): clear for key in ("group-dro", "erm", "isr-head")}
-    found = recommended(leads)
+    found = recommended(leads_of_isr())
     assert found.headline == "For environments like these, ship ISR"
     assert found.tied == ()
+    assert "worst group (1, a) has an accuracy of 80.0 %" in found.reason
     assert "a difference of 10.0 points [5.0, 15.0]." in found.reason
+    assert "ISR chosen is" not in found.reason
     assert found.removal.endswith("over the same head without it.")
     assert found.fit_options == "--method isr"
 
 
 def test_a_difference_within_chance_is_a_tie():
-    leads = {("isr", key): interval_of(0.1, -0.05, 0.2) for key in ("group-dro", "isr-head")}
-    leads["isr", "erm"] = interval_of(0.2, 0.1, 0.3)
-    found = recommended(leads)
+    chance = interval_of(0.1, -0.05, 0.2)
+    found = recommended(leads_of_isr(group_dro=chance))
     assert found.headline == "For environments like these, a tie: ISR, GroupDRO"
-    assert "within chance" in found.reason
-    assert "within chance" in found.removal
+    assert "may be chance" in found.reason
+    assert "gained" in found.removal
+    found = recommended(leads_of_isr(isr_head=chance))
+    assert found.headline == "For environments like these, a tie: ISR, ISR without removal"
+    assert "may be chance" in found.removal
+
+
+def test_the_default_and_what_was_chosen_are_one_method_unless_another_is_level():
+    chance = interval_of(0.0, -0.02, 0.02)
+    found = recommended(leads_of_isr(isr_chosen=chance))
+    assert found.headline == "For environments like these, ship ISR"
+    assert "ISR chosen is level with it: 0.0 points [-2.0, 2.0]." in found.reason
+    found = recommended(leads_of_isr(isr_chosen=chance, erm=chance))
+    assert found.tied == ("ISR chosen", "ERM")
+    assert ", ERM 50.0 %" in found.reason
+
+
+def test_all_that_share_the_first_place_are_named():
+    chance = interval_of(0.0, -0.02, 0.02)
+    found = recommended(leads_of_isr(**dict.fromkeys(("group_dro", "erm", "isr_head"), chance)))
+    assert found.headline.endswith("a tie: ISR, GroupDRO, ERM and 1 more")
+    assert "Level with it, too: ISR without removal." in found.reason
 
 
 def test_a_rival_that_wins_is_recommended():
-    clear = interval_of(0.1, 0.05, 0.15)
-    leads = {("group-dro", key): clear for key in ("isr", "erm", "isr-head")}
+    leads = {("group-dro", key): CLEAR for key in ("isr", "isr-chosen", "erm", "isr-head")}
     leads["isr", "isr-head"] = interval_of(-0.1, -0.2, -0.05)
     found = recommended(leads, best="group-dro")
     assert found.headline == "For environments like these, ship GroupDRO"
@@ -332,18 +367,43 @@ def test_a_rival_that_wins_is_recommended():
 
 
 def test_a_rival_no_better_than_our_head_shares_the_first_place():
-    leads = {("group-dro", key): interval_of(0.1, 0.05, 0.15) for key in ("isr", "erm")}
+    leads = {("group-dro", key): CLEAR for key in ("isr", "isr-chosen", "erm")}
     leads["group-dro", "isr-head"] = interval_of(0.0, -0.02, 0.02)
     assert recommended(leads, best="group-dro").tied == ("ISR without removal",)
 
 
-def test_rows_that_are_too_few_to_differ_decide_nothing():
-    """Resampling groups of one row gives the same again, an interval without width."""
-    leads = {("isr", key): interval_of(0.1) for key in ("group-dro", "erm", "isr-head")}
-    assert recommended(leads).tied == ()
-    found = recommended(leads, few=True)
-    assert found.tied == ("GroupDRO", "ERM")
-    assert "within chance" not in found.reason
+def test_a_lead_that_rests_on_very_small_groups_alone_decides_nothing():
+    leads = leads_of_isr()
+    large = leads | {("isr", "erm"): interval_of(0.0, -0.02, 0.02)}
+    found = recommended(leads, gain_of_large=lambda a, b: large.get((a, b)))
+    assert found.tied == ("ERM",)
+    assert "from too few test rows" in found.reason
+    nothing = recommended(leads, gain_of_large=lambda a, b: None)
+    assert nothing.tied == ("ISR chosen", "GroupDRO", "ERM", "ISR without removal")
+
+
+def test_one_test_row_of_a_rare_group_decides_nothing():
+    random = np.random.default_rng(5)
+    y, e = random.integers(0, 2, (2, 500))
+    rare = np.flatnonzero((y == 1) & (e == 1))
+    kept = np.setdiff1d(np.arange(500), rare[6:])  # about one test row in each draw
+    y, e = y[kept], e[kept]
+    X = random.normal(size=(len(y), 4))
+    X[:, 0] += 1.2 * y
+    found = compare(X, y, environments=e, methods=["erm", "isr", "group-dro"], n_draws=500)
+    best = found.recommendation
+    others = (found[key] for key in ("isr", "group-dro") if key != best.key)
+    assert {entry.title for entry in others} <= {*best.tied}
+
+
+def test_intervals_of_very_few_rows_are_numbers(random):
+    """Each of three draws tests four of 16 rows, and a resample may hold none of them."""
+    y, e = np.repeat([0, 1], 8), np.tile([0, 1], 8)
+    X = random.normal(size=(16, 2))
+    found = compare(X, y, environments=e, methods=["erm", "isr"], n_draws=2000)
+    for entry in found.entries:
+        assert np.isfinite([*entry.worst_group, *(entry.against_isr or ())]).all()
+    assert found.recommendation.tied
 
 
 def test_a_group_left_out_without_test_rows_is_named(random):
@@ -351,7 +411,16 @@ def test_a_group_left_out_without_test_rows_is_named(random):
     lonely = (y == 1) & (e == 2) & (split == 2)
     options = {"test": "leave-one-group-out", "groups": ["1, 2", "0, 1"], **QUICK}
     left = compare(X[~lonely], y[~lonely], environments=e[~lonely], split=split[~lonely], **options)
-    assert "left out, but without test rows of its own: 1, 2." in left.notes
+    assert "not scored, because it has no test rows: 1, 2." in left.notes
+    for entry in left.entries:
+        assert list(entry.left_out) == ["0, 1"]
+        assert entry.worst_group.value == entry.left_out["0, 1"]
+    lonely = (split == 2) & ~((y == 0) & (e == 0))
+    few = np.flatnonzero(~lonely)
+    said = refused(
+        X[few], y[few], environments=e[few], split=split[few], **options | {"groups": ["1, 1"]}
+    )
+    assert "no group of the training rows has test rows" in said
     whole = compare(X, y, environments=e, split=split, **options)
     assert not any("without test rows" in note for note in whole.notes)
 
@@ -368,6 +437,13 @@ def test_groups_left_out_are_scored_one_by_one_with_the_others(random):
             scores = group_scores(y[rows], outcome.predicted, environments=e[rows])
             worst[outcome.name].append(scores.worst)
         assert entry.left_out == pytest.approx({name: np.mean(worst[name]) for name in names})
+        for name, accuracy in entry.unseen.items():
+            c, v = map(int, name.split(", "))
+            own = [o for o in found.outcomes if o.key == entry.key and o.name == name]
+            at = [(y[o.test] == c) & (e[o.test] == v) for o in own]
+            right = [np.mean(o.predicted[t] == c) for o, t in zip(own, at, strict=True)]
+            assert accuracy == pytest.approx(np.mean(right))
+        assert list(entry.unseen) == names
         assert entry.worst_group.value == pytest.approx(np.mean(list(entry.left_out.values())))
     assert "worst without 1, 2" in found.records()[0]
 

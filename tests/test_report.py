@@ -500,7 +500,7 @@ def test_a_page_of_halves_of_characters_can_be_written(random, tmp_path):
 def test_commas_in_names_lose_no_group():
     groups = (Group("a", "b, c", 3), Group("a, b", "c", 4))
     entry = Entry(
-        "k", "T", "", 0.5, 0.5, Interval(0.1, 0, 1), "", (0.1, 0.9), {}, None, (), (), 0, 0
+        "k", "T", "", 0.5, 0.5, Interval(0.1, 0, 1), "", (0.1, 0.9), {}, {}, None, (), (), 0, 0
     )
     accuracies = [v for n, v in entry.record(groups).items() if n.startswith("accuracy ")]
     assert sorted(accuracies) == [0.1, 0.9]
@@ -510,9 +510,10 @@ def test_the_verdict_of_a_comparison_is_that_of_the_same_rows(random):
     X, y, e = cue(random)
     found = compare(X, y, environments=e, methods=["erm", "isr"], n_seeds=1, n_draws=200)
     verdict = isrlearn.report(found).verdict
-    gain = found["erm"].against_isr
-    assert (gain.low > 0) == verdict.headline.endswith("ship ISR")
-    assert f"{100 * gain.value:.1f} points" in verdict.sentence
+    assert verdict.headline == found.recommendation.headline
+    assert found.recommendation.reason in verdict.sentence
+    ours = [method.name for method in isrlearn.report(found).methods if method.ours]
+    assert ours == [found.recommendation.title]
 
 
 def test_mistakes_are_told_in_words(random):

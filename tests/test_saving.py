@@ -332,9 +332,18 @@ def test_the_prior_turns_probabilities_by_the_rule_of_bayes(k, tmp_path, random)
     named = dict(zip(model.classes.tolist(), 7 * shares, strict=True))
     np.testing.assert_allclose(model.with_prior(named).bias, found.bias)
     assert found.made["prior"] == "given"
-    assert model.made == {}
+    assert model.made == {"prior": "balanced"}
     alike = model.with_prior(np.ones(k)).predict_proba(X)
     np.testing.assert_allclose(alike, model.predict_proba(X), atol=1e-12)
+
+
+def test_a_model_saved_from_python_counts_its_prior_once(random):
+    X, y, e = draw(random)
+    model = LinearModel.of(fit(ISRClassifier(ISRMean(1), group_weight=None), X, y, e))
+    assert model.made == {"prior": "training"}
+    with pytest.raises(ValueError, match="a second one would count twice"):
+        model.with_prior([0.1, 0.9])
+    assert LinearModel.of(fit(ISRClassifier(ISRMean(1), baselines.GroupDRO()), X, y, e)).made == {}
 
 
 def test_the_prior_of_the_training_rows_is_that_of_a_head_that_counts_rows_alike(random):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -217,7 +218,92 @@ def test_mistakes_are_named(misleading):
         ({"method": "group-dro", "prior": "train"}, "GroupDRO counts them in a way of its own"),
         ({"method": "sklearn.neighbors:KNeighborsClassifier"}, "is not linear"),
         ({"n_spurious": 9}, "n_spurious=9"),
-        ({"prior": "training"}, "prior='training' must be one of balanced, train"),
+        ({"prior": "training"}, "prior='training' must be 'train', or None"),
     ):
         with pytest.raises(ValueError, match=message):
             fit_data(data, **options)
+
+
+def rows_of(path):
+    return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def as_json(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([*arguments, "--json"])
+    shown = capsys.readouterr()
+    assert end.value.code == 0, shown.err
+    return json.loads(shown.out)
+
+
+def test_printed_commands_run_as_printed(tmp_path, capsys, monkeypatch):
+    """Whatever a column is called, and though the folder of the first comparison is there."""
+    monkeypatch.chdir(tmp_path)
+    text = write(tmp_path / "sites.csv", SITES).read_text(encoding="utf-8")
+    file = tmp_path / "some sites.csv"
+    file.write_text(text.replace("site,sick", "the site,-sick", 1), encoding="utf-8")
+    command = ["compare", file.name, "--label=-sick", "--environment", "the site"]
+    found = as_json(capsys, *command, "--methods", "erm", "isr", "--seeds", "1")
+    asked = []
+    for step in found["steps"]:
+        words = shlex.split(step.partition(": isrlearn ")[2])
+        done = as_json(capsys, *words)
+        if words[0] == "compare":
+            asked.append(done["recommendation"]["question"])
+            assert {entry["method"] for entry in done["methods"]} >= {"erm", "isr"}
+            assert done["n_seeds"] == 1
+    assert asked == ["a new environment"]
+
+
+def test_the_other_question_is_not_asked_by_a_split_that_asks_the_same(tmp_path, capsys):
+    rows = rows_of(write(tmp_path / "sites.csv", SITES))
+    with (tmp_path / "new-site.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*rows[0], "split"])
+        writer.writerows([*row, "test" if row[3] == "south" else "train"] for row in rows[1:])
+    options = ["--methods", "isr", "--seeds", "1", "--out", str(tmp_path / "out")]
+    found = as_json(capsys, "compare", str(tmp_path / "new-site.csv"), *COLUMNS, *options)
+    assert found["recommendation"]["question"] == "a new environment"
+    assert " --test random " in found["steps"][1]
+
+
+def test_a_group_without_rows_is_named_and_asked_about(misleading, capsys):
+    rows = rows_of(misleading)
+    with misleading.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(row for row in rows if row[3:] != ["south", "yes"])
+    options = ["--methods", "isr", "--seeds", "1", "--out", str(misleading.with_name("out"))]
+    found = as_json(capsys, "compare", str(misleading), *COLUMNS, *options)
+    assert any("no training rows in the group (yes, south)" in note for note in found["notes"])
+    assert " --test leave-one-group-out " in found["steps"][1]
+    _, figures = fitted(capsys, misleading)
+    assert figures["untrained"] == "no training rows in the group (yes, south)"
+
+
+def test_a_prior_that_silences_a_class_shows(misleading, capsys):
+    """Strong penalties make scores small, and shares of the classes then decide alone."""
+    _, figures = fitted(capsys, misleading, "--prior", "train")
+    model, _ = fitted(capsys, misleading, "--prior", "train")
+    data = read_data(misleading, schema=model.schema)
+    yes = np.mean(model.predict(data.features) == "yes")
+    assert figures["predicted_shares"] == pytest.approx([1 - yes, yes])
+    with pytest.raises(SystemExit):
+        main(
+            ["fit", str(misleading), *COLUMNS, "--prior", "train", "--force"]
+            + ["--out", str(misleading.with_suffix(".safetensors"))]
+        )
+    assert f"{100 * yes:.1f} % of them are predicted yes" in capsys.readouterr().out
+
+
+def test_a_misprint_in_a_split_is_no_feature(tmp_path, capsys):
+    rows = rows_of(write(tmp_path / "sites.csv", SITES))
+    file = tmp_path / "split.csv"
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow([*rows[0], "split"])
+        parts = ["train", "test", "validation"] * len(rows)
+        writer.writerows([*row, parts[i]] for i, row in enumerate(rows[1:-1]))
+        writer.writerow([*rows[-1], "holdout"])
+    with pytest.raises(SystemExit) as end:
+        main(["fit", str(file), *COLUMNS, "--out", str(tmp_path / "m.safetensors")])
+    assert end.value.code == 2
+    assert "column 'split' is 'holdout' in line 1051" in capsys.readouterr().err

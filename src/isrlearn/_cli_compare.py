@@ -1,13 +1,14 @@
 """``isrlearn compare``: every method on a user's file."""
 
 import os
+import shlex
 import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from isrlearn._cli_data import AS_FOUND, Columns
+from isrlearn._cli_data import AS_FOUND, Columns, option_words
 from isrlearn._cli_options import Data, Force, Jobs, Names, Rule, Seeds, Several
 from isrlearn._cli_pages import made_here, write_result
 from isrlearn._cli_progress import watching, working
@@ -25,6 +26,7 @@ from isrlearn._text import visible
 
 MANY_CLASSES = 20
 MOST_JOBS = 8  # more would wait for the slowest method
+SEEDS = 3
 FILES = {"table": "table.csv", "result": "result.json", "report": "report.html"}
 
 
@@ -39,7 +41,7 @@ def compare(
     groups: Names = None,
     rule: Rule = "worst-group",
     methods: Annotated[list[str] | None, Several] = None,
-    seeds: Seeds = 3,
+    seeds: Seeds = SEEDS,
     jobs: Jobs = None,
     out: Path = Path("isrlearn-compare"),
     force: Force = False,
@@ -108,9 +110,13 @@ def compare(
             )
         with working("Writing the report ..."):
             made = made_here(begin, seed=f"0 to {seeds - 1}", notes=notes)
-            steps = _next_steps(result, columns.words(data), rows)
+            words = columns.words(data)
+            same = _same_options(rule, methods, seeds)
+            steps = _next_steps(result, words, same, out, rows)
             _write(result, list(files.values()), f"Methods on {data.name}", made, steps)
-    return Result({**result.to_dict(), "steps": steps}, [*_text(result), *steps], files)
+    figures = result.to_dict()
+    figures |= {"notes": [*notes, *figures["notes"]], "steps": steps}
+    return Result(figures, [*_text(result), *steps], files)
 
 
 def _many_classes(rows: Any) -> list[str]:
@@ -141,17 +147,19 @@ def _text(result: Any) -> list[Any]:
     from rich.table import Table
     from rich.text import Text
 
-    from isrlearn.leaderboard import HEADINGS, line
+    from isrlearn.leaderboard import AVERAGES, columns
 
+    headings, lines = columns(result.entries)
     table = Table(title=f"Test accuracy in percent (test: {result.test}, rule: {result.rule})")
-    for place, name in enumerate(HEADINGS[:-1]):
+    for place, name in enumerate(headings[:-1]):
         table.add_column(name, justify="right" if place else "left")
-    for entry in result.entries:
-        style = "bold" if entry.key == "isr" else None
-        table.add_row(*(Text(visible(cell)) for cell in line(entry)[:-1]), style=style)
+    for entry, line in zip(result.entries, lines, strict=True):
+        style = "bold" if entry.key == result.recommendation.key else None
+        table.add_row(*(Text(visible(cell)) for cell in line[:-1]), style=style)
+    averages = (text for name, text in AVERAGES.items() if name in headings)
     return [
         table,
-        "Average: plain over test rows. Training mix: groups weighted by their sizes in training.",
+        " ".join(["Average: plain over test rows.", *averages]),
         f"{_means(result)}ISR minus this: worst groups, same rows.",
         "Intervals: 95 %, bootstrap over test rows. An estimate may lie near the lower end of its "
         "interval: the worst of several groups is lower in a sample than in truth.",
@@ -168,21 +176,59 @@ def _means(result: Any) -> str:
     return f"Worst group: mean over {' and '.join(over)}. " if over else ""
 
 
-def _next_steps(result: Any, words: str, rows: Any) -> list[str]:
+def _same_options(rule: str, methods: list[str] | None, seeds: int) -> str:
+    """Return the options that another test of the same methods has, too."""
+    given = [("rule", rule if rule != "worst-group" else None)]
+    given += [("methods", name) for name in methods or ()]
+    given += [("seeds", str(seeds) if seeds != SEEDS else None)]
+    return option_words(given)
+
+
+def _next_steps(result: Any, words: str, same: str, out: Path, rows: Any) -> list[str]:
     """Return the commands that ship what is recommended, and that ask the other question."""
+    from isrlearn.leaderboard import HERE
+
+    steps = [_shipping(result, words)]
+    asked = _other_question(result, rows)
+    if asked is not None:
+        question, test = asked
+        folder = out.with_name(f"{out.name}-{'like-these' if question == HERE else 'unseen'}")
+        test = f" --test {test}" if test else ""
+        other = f"isrlearn compare {words}{test}{same} --out {shlex.quote(str(folder))}"
+        steps.append(f"For {question}: {other}")
+    return steps
+
+
+def _shipping(result: Any, words: str) -> str:
+    found = result.recommendation
+    model = next(o for o in result.outcomes if o.key == found.key)
+    if model.weight is None:
+        return (
+            f"{found.title} is not linear: fit it in Python, for isrlearn fit ships linear models."
+        )
+    first = ", the first of them" if found.tied else ""
+    command = f"isrlearn fit {words} {found.fit_options} --out model.safetensors"
+    return f"To ship {found.title}{first}: {command}"
+
+
+def _other_question(result: Any, rows: Any) -> tuple[str, str | None] | None:
+    """Return the question that was not asked, and the test that asks it; None if there is none."""
     from isrlearn._rules import known
     from isrlearn.leaderboard import HERE, QUESTIONS
-    from isrlearn.leaderboard._splits import rounds
+    from isrlearn.leaderboard._recommendation import question_of
+    from isrlearn.leaderboard._splits import SPLIT, empty_groups, rounds
 
-    found = result.recommendation
-    ship = f"isrlearn fit {words} {found.fit_options} --out model.safetensors"
-    ship = f"To ship {found.title}: {ship}"
-    if found.question != HERE:
-        test = " --test random" if result.test == "split" else ""
-        return [ship, f"For {HERE}: isrlearn compare {words}{test}"]
     environments = known(rows.environments, len(rows.labels))
-    for test in QUESTIONS:
+    if result.recommendation.question != HERE:
+        if rows.split is None:
+            return HERE, None
+        parts = rounds(rows.labels, environments, rows.split, SPLIT, 1, result.rule)
+        return HERE, None if question_of(SPLIT, parts, environments) == HERE else "random"
+    tests = list(QUESTIONS)
+    if empty_groups(rows.labels, environments):
+        tests.reverse()  # a group is missing already
+    for test in tests:
         with suppress(ValueError):  # the rows do not allow it
-            rounds(rows.labels, environments, rows.split, test, 1, "worst-group")
-            return [ship, f"For {QUESTIONS[test]}: isrlearn compare {words} --test {test}"]
-    return [ship]
+            rounds(rows.labels, environments, rows.split, test, 1, result.rule)
+            return QUESTIONS[test], test
+    return None

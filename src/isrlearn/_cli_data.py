@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -56,8 +57,7 @@ class Columns:
         given = [("label", self.label), *(("environment", name) for name in self.environment or ())]
         given += [("split", self.split), *(("drop", name) for name in self.drop or ())]
         given += [("impute", self.impute), ("pca", None if self.pca == 100 else str(self.pca))]
-        options = (part for name, value in given if value for part in (f"--{name}", value))
-        return shlex.join([str(file), *options])
+        return shlex.quote(str(file)) + option_words(given)
 
     def read(self, file: Path) -> Any:
         """Read the file."""
@@ -81,6 +81,18 @@ class Columns:
 
 
 AS_FOUND = Columns()
+
+
+def option_words(given: Iterable[tuple[str, str | None]]) -> str:
+    """Return options as they are typed; a value that begins with a dash is joined to its name."""
+    words = (
+        f" --{name}={shlex.quote(value)}"
+        if value.startswith("-")
+        else f" --{name} {shlex.quote(value)}"
+        for name, value in given
+        if value
+    )
+    return "".join(words)
 
 
 @answering

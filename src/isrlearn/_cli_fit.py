@@ -45,7 +45,7 @@ def fit(
     rule: Rule | None = None,
     method: str | None = None,
     n_spurious: Number = None,
-    prior: Literal["balanced", "train"] = "balanced",
+    prior: Literal["train"] | None = None,
     stream: Annotated[bool | None, Parameter(negative="--no-stream")] = None,
     distributed: Annotated[bool, Flag] = False,
     scheduler: Scheduler = None,
@@ -84,8 +84,9 @@ def fit(
     n_spurious
         Remove so many directions, 0 for none.
     prior
-        balanced: probabilities are of equally frequent classes, as the head counts them. train: of
-        classes as frequent as in the training rows.
+        train: probabilities are of classes as frequent as in the training rows, which moves
+        predictions towards frequent classes. If left out: as the method counts classes; ISR counts
+        them as equally frequent.
     stream
         Read the file in chunks, whatever its size (.npz, .safetensors, .parquet, folder), or not.
     distributed
@@ -300,6 +301,16 @@ def _size(data: Path) -> int:
     return sum(file.stat().st_size for file in files)
 
 
+def _shares_moved(classes: list[Any], made: dict[str, Any]) -> str:
+    """Say how often the class that a prior moves away from most is predicted."""
+    pairs = zip(made["class_shares"], made["predicted_shares"], classes, strict=True)
+    share, predicted, name = max(pairs, key=lambda pair: pair[0] - pair[1])
+    return (
+        f"With the prior of the training rows, {100 * predicted:.1f} % of them are predicted "
+        f"{name}; {100 * share:.1f} % are."
+    )
+
+
 def _figures(done: Any) -> dict[str, Any]:
     test = None if done.test is None else _scores(done.test)
     differ = done.sentence if not done.validation.get("agree") else ""
@@ -321,10 +332,14 @@ def _text(done: Any) -> Iterator[str]:
     how = f" by {made['rule']}" if made["rule"] else ""
     score = f" ({100 * made['score']:.1f} % by that rule)" if made["rule"] else ""
     setting = f", {made['setting']}" if made["setting"] else ""
-    yield f"Shipped: {done.title}{how}{setting}{score}."
+    yield f"Fitted: {done.title}{how}{setting}{score}."
     yield f"Removed: {done.removed}. Features: {made['prepared']}."
     if done.sentence:
         yield done.sentence
+    if made["untrained"]:
+        yield f"There are {made['untrained']}."
+    if "predicted_shares" in made:
+        yield _shares_moved(done.model.classes.tolist(), made)
     if done.test is not None:
         label, environment = done.test.worst_group
         yield (

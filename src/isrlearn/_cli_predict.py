@@ -25,8 +25,8 @@ ROWS_AT_ONCE = 50_000
 MOST_GROUPS = 12  # of which a table is a quick look; a machine gets all
 LONGEST_SHOWN = 26
 EQUALLY_FREQUENT = (
-    "The probabilities take the classes as equally frequent; isrlearn fit --prior train takes them "
-    "as frequent as in training."
+    "The probabilities are not calibrated, and take the classes as equally frequent; isrlearn fit "
+    "--prior train takes them as frequent as in training."
 )
 
 
@@ -160,8 +160,9 @@ def _notes_on_labels(unknown: dict[str, int], rows: Any, fitted: Any) -> list[st
     words = [] if numbers else unknown  # 10 is no misprint of 1
     meant = [(name, close) for name in words if (close := closest(name, classes)) is not None]
     renamed = listed([f"{brief(close)} for {brief(name)}" for name, close in meant])
+    s = "s" if len(unknown) > 1 else ""
     return [
-        f"the model does not know the labels {named(list(unknown))}: {sum(unknown.values())} of "
+        f"the model does not know the label{s} {named(list(unknown))}: {sum(unknown.values())} of "
         f"{len(rows)} rows are not scored. It knows {named(classes)}"
         f"{f'; did you mean {renamed}?' if meant else '.'}"
     ]

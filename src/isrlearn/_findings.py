@@ -218,13 +218,17 @@ def _bad_cells(seen: Seen) -> Finding | None:
     tiny = int(np.sum((seen.counts > 0) & (seen.counts < TINY_CELL_ROWS)))
     if not empty and not tiny:
         return None
-    parts = [f"{empty} without rows"] if empty else []
-    parts += [f"{tiny} with fewer than {TINY_CELL_ROWS} rows"] if tiny else []
+    parts = [f"{empty} {'has' if empty == 1 else 'have'} no rows"] if empty else []
+    parts += (
+        [f"{tiny} {'has' if tiny == 1 else 'have'} fewer than {TINY_CELL_ROWS} rows"]
+        if tiny
+        else []
+    )
     return Finding(
         "bad_cells",
         True,
-        f"Of the {seen.counts.size} cells in the table of rows there are {' and '.join(parts)}: "
-        "they say little or nothing of what differs.",
+        f"Of {seen.counts.size} (class, environment) groups {' and '.join(parts)}: these say "
+        "little or nothing about what differs.",
         "Add rows there, or merge environments.",
     )
 
@@ -276,7 +280,7 @@ def _one_order_only(seen: Seen) -> Finding | None:
             False,
             "No difference of the covariances could be shown "
             f"(p = {_first(seen.covariances):.3f}).",
-            "What is removed rests on the means.",
+            "What is removed comes from the means.",
         )
     if seen.means.rank == 0:
         return Finding(

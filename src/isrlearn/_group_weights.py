@@ -123,7 +123,7 @@ def _in_class(known: Float64Array, *, matched: bool) -> Float64Array:
     if not matched:
         return alike
     n_others = there * (there.sum(axis=0) - 1)
-    most = max(len(known) - 1, 1)
+    most = max(np.count_nonzero(there.any(axis=1)) - 1, 1)
     if np.any(2 * n_others.sum(axis=1) < most * there.sum(axis=1)):
         return alike
     kept = np.sum(_shares(known) * n_others, axis=1) / most

@@ -280,6 +280,13 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             )
 
     @property
+    def _counts_classes_alike(self) -> bool | None:
+        """Whether the head counts classes alike; None where it does so in a way of its own."""
+        if takes_environments(self._head_or_default()):
+            return None
+        return self.group_weight is not None
+
+    @property
     def _scheme(self) -> str | None:
         """What counts alike in the head; a head that takes environments weighs groups itself."""
         check_group_weight(self.group_weight)

@@ -109,6 +109,11 @@ class WeightedRival(LastLayerRival):
 
     weight: str | None
 
+    @property
+    def _counts_classes_alike(self) -> bool | None:
+        """Whether classes count alike; None where groups do, and a class by how many it has."""
+        return None if self.weight == "group" else self.weight is not None
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not is_one_of(self.weight, WEIGHTS):

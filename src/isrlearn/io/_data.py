@@ -281,7 +281,7 @@ def _table_features(
         wanted = [column.name for column in asked.schema.columns]
         refuse_absent(table.path, names, wanted)
         extra = [name for name in names if name not in wanted]
-        notes = [f"not used, as the model does not know them: {named(extra)}."] if extra else []
+        notes = [f"not used by the model: {named(extra)}."] if extra else []
         notes += notes_on_categories(table, asked.schema.columns)
         features = encode_columns(table, asked.schema.columns)[rows.kept]
         return features, asked.schema, notes + notes_on_gaps(asked.schema.feature_names, features)

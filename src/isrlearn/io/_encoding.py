@@ -127,7 +127,7 @@ def notes_on_categories(table: Table, columns: Iterable[Column]) -> list[str]:
             )
         if others:
             notes.append(
-                f"{brief(column.name)} has values that no row to train on has, such as "
+                f"{brief(column.name)} has values that were not there in training, such as "
                 f"{brief(sorted(others)[0])}: 0 in all its features."
             )
     return notes
@@ -193,7 +193,7 @@ def _refuse_decimal_commas(table: Table, name: str, known: Counter[str]) -> None
 def _refuse_stray_text(table: Table, name: str, known: Counter[str]) -> None:
     share = sum(n for text, n in known.items() if _is_number(text)) / known.total()
     if share >= MOSTLY:
-        way_out = "mend the value, leave it empty if it is missing, or drop the column"
+        way_out = "correct the value, leave it empty if it is missing, or drop the column"
         _refuse_text(table, name, f"{share:.0%} of the column are numbers: {way_out}")
 
 
@@ -217,7 +217,7 @@ def _encoded(table: Table, column: Column) -> Float64Array:
 def _finite_numbers(table: Table, name: str) -> Float64Array:
     cells = table.columns[name]
     if cells.numbers is None:
-        way_out = "mend the value, or leave it empty if it is missing"
+        way_out = "correct the value, or leave it empty if it is missing"
         _refuse_text(table, name, f"the model was fitted on numbers there: {way_out}")
     numbers = np.asarray(cells.numbers)
     if np.isinf(numbers).any():

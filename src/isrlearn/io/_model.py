@@ -273,7 +273,10 @@ class LinearModel:
         classes = np.asarray(estimator.classes_)
         classes = classes.astype(str) if classes.dtype == object else classes
         fill = np.full(n_features, np.nan)
-        return cls(np.atleast_2d(weight), np.atleast_1d(bias), fill, classes, schema)
+        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        alike = getattr(last, "_counts_classes_alike", None)
+        made = {} if alike is None else {"prior": BALANCED if alike else TRAINING}
+        return cls(np.atleast_2d(weight), np.atleast_1d(bias), fill, classes, schema, made)
 
     def _filled(self, features: Any) -> Float64Array:
         if is_frame(features):
@@ -295,7 +298,7 @@ class LinearModel:
 
 
 def with_class_sizes(
-    model: LinearModel, sizes: Any, *, prior: str = BALANCED, alike: bool = True
+    model: LinearModel, sizes: Any, *, prior: str | None = None, alike: bool = True
 ) -> LinearModel:
     """Return a logistic model that keeps how frequent its classes were in training.
 
@@ -305,12 +308,12 @@ def with_class_sizes(
         As its head was fitted.
     sizes : array-like of shape (k,)
         Training rows of each class, in the order of `classes`.
-    prior : {"balanced", "train"}, default="balanced"
-        Whether probabilities are of equally frequent classes, or of classes as in training.
+    prior : {None, "train"}, default=None
+        "train": probabilities are of classes as frequent as in training.
     alike : bool, default=True
         Whether the head counted classes alike; else it knows how frequent they are.
     """
     shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
     made = {**model.made, "prior": BALANCED if alike else TRAINING, SHARES: shares.tolist()}
     found = replace(model, made=made)
-    return found.with_prior(TRAINING) if alike and prior != BALANCED else found
+    return found.with_prior(TRAINING) if alike and prior is not None else found

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from isrlearn._text import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Schema
-from isrlearn.io._values import MOST_LISTED, Texts, looks_like_split, named, nearest
+from isrlearn.io._values import MOST_LISTED, Texts, holds_split, looks_like_split, named, nearest
 
 
 class Source(Protocol):
@@ -155,8 +155,8 @@ def _found_split(
 
 
 def _holds_split(texts: Texts, asked: Asked) -> bool:
-    # A gap in it is a mistake of a file to fit on, but no reason not to predict.
-    return looks_like_split(texts) and (asked.schema is None or None not in texts)
+    # A gap or a misprint is a mistake of a file to fit on, but no reason not to predict.
+    return looks_like_split(texts) if asked.schema is None else holds_split(texts)
 
 
 def _check_drop(source: Source, asked: Asked) -> None:

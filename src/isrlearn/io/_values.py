@@ -202,9 +202,15 @@ def crossed(columns: Sequence[Sequence[Code | None]]) -> list[Code | None]:
 
 
 def looks_like_split(texts: Texts) -> bool:
-    """Return whether every known cell names a split."""
-    distinct = {text for text in texts if text is not None}
-    return bool(distinct) and all(_split_word(text) in SPLITS for text in distinct)
+    """Return whether every known cell is part of a split, or one names a part in words."""
+    distinct = {_split_word(text) for text in texts if text is not None}
+    named = distinct & {word for word in SPLITS if not word.isdecimal()}
+    return bool(named) or (bool(distinct) and distinct <= SPLITS.keys())
+
+
+def holds_split(texts: Texts) -> bool:
+    """Return whether every cell is part of a split."""
+    return all(text is not None and _split_word(text) in SPLITS for text in texts)
 
 
 def split_codes(texts: Texts, who: str, place: Callable[[int], str]) -> IntArray:

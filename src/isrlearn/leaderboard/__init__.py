@@ -6,10 +6,11 @@ from isrlearn.leaderboard._fit import Fitted, diagnose_data, fit_data
 from isrlearn.leaderboard._fit_chunks import fit_chunks
 from isrlearn.leaderboard._methods import known_methods
 from isrlearn.leaderboard._recommendation import HERE, QUESTIONS, Recommendation
-from isrlearn.leaderboard._result import HEADINGS, Comparison, Entry, line
+from isrlearn.leaderboard._result import AVERAGES, NOT_DEFINED, Comparison, Entry, columns
 
 __all__ = [
-    "HEADINGS",
+    "AVERAGES",
+    "NOT_DEFINED",
     "HERE",
     "QUESTIONS",
     "Comparison",
@@ -17,11 +18,11 @@ __all__ = [
     "Fitted",
     "Interval",
     "Recommendation",
+    "columns",
     "compare",
     "diagnose_data",
     "fit_chunks",
     "fit_data",
     "known_methods",
-    "line",
     "rounds_in_words",
 ]

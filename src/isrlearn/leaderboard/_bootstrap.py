@@ -67,7 +67,8 @@ def worst_group_draws(
 ) -> Float64Array:
     """Draw the worst-group accuracy of every column, rows resampled within groups.
 
-    All columns see the same draws, so that differences between them are paired.
+    All columns see the same draws, so that differences between them are paired. A draw without rows
+    of a group says nothing of it: the accuracy on the rows themselves stands in.
 
     Parameters
     ----------
@@ -87,11 +88,13 @@ def worst_group_draws(
     used = codes >= 0
     right, tested, codes = right[used], tested[used], codes[used]
     random = np.random.default_rng(random_state)
+    exact = group_accuracies(right, tested, codes, np.ones((1, len(codes))))
     at_once = max(1, BYTES // (8 * max(len(codes), 1)))
     parts = []
     for begin in range(0, n_draws, at_once):
         weights = _resampled(codes, min(at_once, n_draws - begin), random)
-        parts.append(np.nanmin(group_accuracies(right, tested, codes, weights), axis=1))
+        drawn = group_accuracies(right, tested, codes, weights)
+        parts.append(np.nanmin(np.where(np.isnan(drawn), exact, drawn), axis=1))
     return np.concatenate(parts)
 
 

@@ -153,7 +153,7 @@ def compare(
     scored = entries_of(outcomes, chosen, parts, rule, test, y, environments, n_draws)
     sizes = {name: round(np.mean([len(getattr(part, name)) for part in parts])) for name in _PARTS}
     words = next(iter(prepared.values())).words
-    notes = notes_on(parts, scored[1], y, environments)
+    notes = notes_on(parts, scored[1], test, y, environments)
     table, first = Table(X, y, environments, names, with_units), parts[0]
     scene = scene_of(table, first, prepared[first.rows], outcomes)
     entries, tested, recommendation = scored
@@ -198,6 +198,8 @@ def rounds_in_words(
     n_fits = sum(len(parts) if method.draws else distinct for method in chosen)
     what = "environments" if test == LEAVE_ONE_OUT else "groups"
     n_left_out = len({part.name for part in parts})
+    if n_left_out == 1:
+        return f"1 group is left out: {n_fits} methods to choose and fit."
     return (
         f"{n_left_out} {what} are left out one by one: {n_fits} methods to choose and fit, where "
         f"one round has {len(chosen)}."

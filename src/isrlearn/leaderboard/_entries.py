@@ -18,7 +18,18 @@ from isrlearn.leaderboard._methods import ISR_KEY, TWINS, VALIDATION, Method
 from isrlearn.leaderboard._recommendation import Recommendation, question_of, recommend
 from isrlearn.leaderboard._result import Entry, Group
 from isrlearn.leaderboard._run import Outcome
-from isrlearn.leaderboard._splits import Round, groups_of, names_of
+from isrlearn.leaderboard._splits import (
+    LEAVE_GROUP_OUT,
+    RANDOM,
+    SPLIT,
+    Round,
+    empty_groups,
+    groups_of,
+    name_of,
+    names_of,
+    quoted_name_of,
+    untrained,
+)
 
 Column: TypeAlias = tuple[int, str | None]
 
@@ -62,24 +73,50 @@ def entries_of(
     names, codes = tested_groups(parts, y, environments)
     keys = complete(outcomes, len(parts))
     column_of = {(part.name, part.seed): part.column for part in parts}
-    columns = [(key, column) for key in keys for column in dict.fromkeys(column_of.values())]
+    scorable = [column for column in dict.fromkeys(column_of.values()) if _asked(column, names)]
+    columns = [(key, column) for key in keys for column in scorable]
     right, tested = _right(outcomes, columns, column_of, y)
-    once = np.ones((1, int((codes >= 0).sum())))
-    there = codes >= 0
-    exact = group_accuracies(right[there], tested[there], codes[there], once)[0]
-    draws = worst_group_draws(right, tested, codes, n_draws=n_draws)
-    scored = _Scored(
-        columns, right, tested, exact, draws, _training_shares(parts, y, names, environments)
-    )
+
+    def scored_in(codes: IntArray) -> _Scored:
+        there = codes >= 0
+        once = np.ones((1, int(there.sum())))
+        exact = group_accuracies(right[there], tested[there], codes[there], once)[0]
+        draws = worst_group_draws(right, tested, codes, n_draws=n_draws)
+        shares = None if test == LEAVE_GROUP_OUT else _training_shares(*division)
+        return _Scored(columns, names, right, tested, exact, draws, shares)
+
+    division = parts, y, names, environments
+    scored = scored_in(codes)
     titles = _titles(methods, rule)
     entries = [_entry(key, titles[key], scored, outcomes, names) for key in keys]
     # Equal ones: ISR as it is first, twins last.
     order = {ISR_KEY: -1} | dict.fromkeys(TWINS.values(), 1)
     entries.sort(key=lambda entry: (-entry.worst_group.value, order.get(entry.key, 0)))
     question = question_of(test, parts, environments)
-    few = min(_fewest(parts, y, environments).values()) < FEWEST_ROWS
-    found = recommend(entries, scored.difference, question, rule, few=few)
+    fewest = _fewest(parts, y, environments)
+    small = np.array([fewest[group.label, group.environment] < FEWEST_ROWS for group in names])
+    gain_of_large = None
+    if small.any():
+        large = np.where(small[codes], -1, codes)
+        gain_of_large = scored_in(large).difference if (large >= 0).any() else _unknown
+    found = recommend(entries, scored.difference, question, rule, gain_of_large=gain_of_large)
     return tuple(entries), tuple(names), found
+
+
+def _unknown(key: str, other: str) -> None:
+    """Stand in for a difference that no rows can tell."""
+
+
+def _asked(column: Column, names: list[Group]) -> bool:
+    """Return whether a column has the group that it leaves out among its test rows."""
+    return column[1] is None or column[1] in _places(names)
+
+
+def _places(groups: list[Group]) -> dict[str, int]:
+    """Return where a group is, by its name with and without quotes."""
+    pairs = [(group.label, group.environment) for group in groups]
+    quoted = {quoted_name_of(pair): place for place, pair in enumerate(pairs)}
+    return quoted | {name_of(pair): place for place, pair in enumerate(pairs)}
 
 
 class _Scored:
@@ -88,6 +125,7 @@ class _Scored:
     def __init__(
         self,
         columns: list[tuple[str, Column]],
+        names: list[Group],
         right: BoolArray,
         tested: BoolArray,
         exact: Float64Array,
@@ -95,6 +133,7 @@ class _Scored:
         shares: Float64Array | None,
     ) -> None:
         self.columns = columns
+        self.places = _places(names)
         self.right, self.tested = right, tested
         self.exact, self.draws, self.shares = exact, draws, shares
 
@@ -112,14 +151,19 @@ class _Scored:
     def groups(self, key: str) -> Float64Array:
         return np.asarray(np.nanmean(self.exact[:, self.of(key)], axis=1))
 
-    def left_out(self, key: str) -> dict[str, float]:
-        """Return the worst group where a group was left out, mean over seeds, by that group."""
-        found: dict[str, list[float]] = {}
+    def left_out(self, key: str) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the worst group and the group itself where it was left out, means over seeds."""
+        worst: dict[str, list[float]] = {}
+        unseen: dict[str, list[float]] = {}
         for place in self.of(key):
             group = self.columns[place][1][1]
             if group is not None:
-                found.setdefault(group, []).append(float(np.nanmin(self.exact[:, place])))
-        return {group: float(np.mean(values)) for group, values in found.items()}
+                accuracies = self.exact[:, place]
+                itself = accuracies[self.places[group]] if group in self.places else np.nan
+                worst.setdefault(group, []).append(float(np.nanmin(accuracies)))
+                unseen.setdefault(group, []).append(float(itself))
+        means = [{g: float(np.mean(v)) for g, v in found.items()} for found in (worst, unseen)]
+        return means[0], means[1]
 
     def worst(self, key: str) -> tuple[float, Float64Array]:
         """Return the worst group, mean over columns, and its draws."""
@@ -139,6 +183,7 @@ def _entry(
 ) -> Entry:
     own = [outcome for outcome in outcomes if outcome.key == key]
     groups = scored.groups(key)
+    left_out, unseen = scored.left_out(key)
     return Entry(
         key=key,
         title=title[0],
@@ -148,7 +193,8 @@ def _entry(
         worst_group=interval(*scored.worst(key)),
         worst=names[int(np.nanargmin(groups))].name,
         groups=tuple(groups.tolist()),
-        left_out=scored.left_out(key),
+        left_out=left_out,
+        unseen=unseen,
         against_isr=scored.difference(ISR_KEY, key),
         n_spurious=tuple(o.n_spurious for o in own if o.n_spurious is not None),
         settings=tuple(in_words(o.setting) for o in own),
@@ -193,7 +239,13 @@ def tested_groups(
             "environments of test rows, or test otherwise."
         )
     sizes = np.bincount(codes[codes >= 0], minlength=len(found))
-    return [Group(*g, int(n)) for g, n in zip(found, sizes, strict=True)], codes
+    groups = [Group(*g, int(n)) for g, n in zip(found, sizes, strict=True)]
+    if not any(_asked(part.column, groups) for part in parts):
+        raise ValueError(
+            f"test={LEAVE_GROUP_OUT!r} scores a group that training has not seen, and no group of "
+            "the training rows has test rows: use another split, or leave it out."
+        )
+    return groups, codes
 
 
 def complete(outcomes: list[Outcome], n_rounds: int) -> list[str]:
@@ -253,7 +305,11 @@ def _fewest(
 
 
 def notes_on(
-    parts: list[Round], groups: tuple[Group, ...], y: LabelArray, environments: LabelArray
+    parts: list[Round],
+    groups: tuple[Group, ...],
+    test: str,
+    y: LabelArray,
+    environments: LabelArray,
 ) -> tuple[str, ...]:
     """Say what limits the figures.
 
@@ -263,6 +319,8 @@ def notes_on(
         How rows were divided.
     groups : tuple of Group
         Groups of the test rows.
+    test : str
+        How rows were divided.
     y, environments : ndarray of shape (n,)
         Labels and environments of all rows.
 
@@ -286,10 +344,12 @@ def notes_on(
         if part.left_out is not None and part.left_out not in there:
             untested.add(part.left_out)
     if untested:
-        notes.append(f"left out, but without test rows of its own: {'; '.join(sorted(untested))}.")
+        notes.append(f"not scored, because it has no test rows: {'; '.join(sorted(untested))}.")
     lonely = {c.item() for p in parts for c in np.setdiff1d(y[p.test], y[p.training])}
     if lonely:
         notes.append(f"no training rows, so never predicted, of class {sorted(lonely)}.")
+    if test in (SPLIT, RANDOM):
+        notes += _untrained(parts, y, environments)
     tested = np.unique(np.concatenate([part.test for part in parts]))
     unknown = tested[[environments[row] is None for row in tested]]
     if len(unknown):
@@ -298,3 +358,11 @@ def notes_on(
             "average and in no group."
         )
     return tuple(notes)
+
+
+def _untrained(parts: list[Round], y: LabelArray, environments: LabelArray) -> list[str]:
+    training = np.unique(np.concatenate([part.training for part in parts]))
+    empty = empty_groups(y[training], environments[training])
+    if not empty:
+        return []
+    return [f"{untrained(empty)}: --test {LEAVE_GROUP_OUT} asks which method serves such a group."]

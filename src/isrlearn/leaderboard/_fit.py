@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -14,12 +15,12 @@ from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import known
 from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._shown import Head
-from isrlearn._text import brief
+from isrlearn._text import brief, is_one_of
 from isrlearn._transformers import ISR, default_isr
 from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.io import Data, LinearModel
-from isrlearn.io._model import BALANCED, with_class_sizes
+from isrlearn.io._model import with_class_sizes
 from isrlearn.leaderboard._methods import Method
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._run import Part, choose_method
@@ -29,13 +30,13 @@ from isrlearn.leaderboard._shipping import (
     Fitter,
     Sample,
     Shipped,
-    counts_classes_alike,
     settle,
 )
+from isrlearn.leaderboard._splits import empty_groups, untrained
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.subspace import Subspace
 
-PRIORS: Final = (BALANCED, "train")
+TRAIN: Final = "train"
 
 
 class Fitted(NamedTuple):
@@ -92,7 +93,7 @@ def fit_data(
     rule: str | None = None,
     method: str | None = None,
     n_spurious: int | None = None,
-    prior: str = BALANCED,
+    prior: str | None = None,
     pca: int = COMPONENTS,
     impute: str | None = None,
     watch: Watch | None = None,
@@ -116,9 +117,9 @@ def fit_data(
         linear. It chooses its setting by the rule, or by "worst-group".
     n_spurious : int, default=None
         Remove so many directions.
-    prior : {"balanced", "train"}, default="balanced"
-        Whether probabilities are of equally frequent classes, as the head has counted them, or of
-        classes as frequent as in training. The second moves decisions towards frequent classes.
+    prior : {None, "train"}, default=None
+        "train": probabilities are of classes as frequent as in training, which moves decisions
+        towards frequent classes. None: as the head counts classes; ISR counts them alike.
     pca : int, default=100
         Most principal components.
     impute : {None, "median"}, default=None
@@ -144,8 +145,7 @@ def fit_data(
     True
     """
     asked = Asked.of(rule, method, n_spurious)
-    if prior not in PRIORS:
-        raise ValueError(f"prior={brief(prior)} must be one of {', '.join(PRIORS)}.")
+    check_prior(prior)
     data.check_for_fit()
     training, validation, test = _parts(data)
     preparation = _prepared(data, training, pca, impute)
@@ -168,7 +168,8 @@ def fit_data(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small cells of settings that are only tried
         found = settle(asked, sample, Fitter(choose, fit, lambda chosen: chosen.estimator))
-    model = with_prior(_model(data, preparation, found, len(y)), found, y, prior)
+    model = _model(data, preparation, found, training)
+    model = with_prior(model, found, prior, y, data.features[training])
     scene = _scene(data, preparation, found.estimator, training, test)
     scores = _scores(data, model, test)
     told = found.title, found.removed, found.sentence, found.validation
@@ -305,25 +306,43 @@ def _chosen(rival: Method, rule: str, rows: Part, held_out: Part | None) -> Sele
         raise ValueError(f"method {rival.key} cannot be fitted: {what}") from error
 
 
-def _model(data: Data, preparation: Preparation, found: Shipped, n_rows: int) -> LinearModel:
-    made = facts_of(found, preparation, found.setting, n_rows)
+def _model(data: Data, preparation: Preparation, found: Shipped, training: IntArray) -> LinearModel:
+    empty = empty_groups(_labels(data)[training], _environments(data)[training])
+    made = facts_of(found, preparation, found.setting, len(training), empty)
     classes = np.asarray(found.estimator.classes_)
     weight, bias = preparation.fold_into(*_linear(found))
     return LinearModel(weight, bias, preparation.fill, classes, data.schema, made)
 
 
-def with_prior(model: LinearModel, found: Shipped, y: LabelArray, prior: str) -> LinearModel:
-    """Return a model that knows how frequent its classes were, and has the prior asked for."""
-    alike = counts_classes_alike(found.estimator)
+def check_prior(prior: Any) -> None:
+    """Raise a ValueError unless `prior` is one that `with_prior` can give."""
+    if prior is not None and not is_one_of(prior, [TRAIN]):
+        raise ValueError(f"prior={brief(prior)} must be {TRAIN!r}, or None for that of the head.")
+
+
+def with_prior(
+    model: LinearModel, found: Shipped, prior: str | None, y: LabelArray, features: Any
+) -> LinearModel:
+    """Return a model that knows how frequent its classes were, and has the prior asked for.
+
+    `features` are rows to train on, or a sample of them: a prior moves decisions, and how far is
+    kept as "predicted_shares".
+    """
+    alike = getattr(found.estimator, "_counts_classes_alike", None)
     if alike is None:
-        if prior != BALANCED:
+        if prior is not None:
             raise ValueError(
                 f"prior={prior!r} shifts a logistic head by how it counts classes, and "
                 f"{found.title} counts them in a way of its own: leave prior out."
             )
         return model
     sizes = [int(np.sum(y == label)) for label in model.classes]
-    return with_class_sizes(model, sizes, prior=prior, alike=alike)
+    model = with_class_sizes(model, sizes, prior=prior, alike=alike)
+    if prior is None:
+        return model
+    predicted = model.predict(features)
+    shares = [float(np.mean(predicted == label)) for label in model.classes]
+    return replace(model, made={**model.made, "predicted_shares": shares})
 
 
 def _linear(found: Shipped) -> tuple[Any, Any]:
@@ -336,7 +355,13 @@ def _linear(found: Shipped) -> tuple[Any, Any]:
         ) from error
 
 
-def facts_of(found: Shipped, preparation: Preparation, setting: Any, n_rows: int) -> dict[str, Any]:
+def facts_of(
+    found: Shipped,
+    preparation: Preparation,
+    setting: Any,
+    n_rows: int,
+    empty: list[tuple[Any, Any]],
+) -> dict[str, Any]:
     """Return how a model was made, as plain values to be kept with it."""
     return {
         "isrlearn": __version__,
@@ -348,6 +373,7 @@ def facts_of(found: Shipped, preparation: Preparation, setting: Any, n_rows: int
         "removed": found.removed,
         "prepared": preparation.words,
         "rows": n_rows,
+        "untrained": untrained(empty) if empty else "",
     }
 
 

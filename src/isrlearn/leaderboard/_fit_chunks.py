@@ -20,12 +20,12 @@ from isrlearn._typing import FloatArray, LabelArray
 from isrlearn._validation import Rows
 from isrlearn.io import LinearModel
 from isrlearn.io._data import check_classes, check_environments
-from isrlearn.io._model import BALANCED
 from isrlearn.io._open import RowFile
-from isrlearn.leaderboard._fit import Fitted, facts_of, removal_of, with_prior
+from isrlearn.leaderboard._fit import Fitted, check_prior, facts_of, removal_of, with_prior
 from isrlearn.leaderboard._preparation import COMPONENTS, Preparation, prepare
 from isrlearn.leaderboard._scene import Scene
 from isrlearn.leaderboard._shipping import Asked, Fitter, Sample, Shipped, settle
+from isrlearn.leaderboard._splits import empty_groups
 from isrlearn.metrics import GroupScores, group_scores
 
 SAMPLE_ROWS: Final = 20_000
@@ -112,7 +112,7 @@ def fit_chunks(
     rule: str | None = None,
     method: str | None = None,
     n_spurious: int | None = None,
-    prior: str = BALANCED,
+    prior: str | None = None,
     pca: int = COMPONENTS,
     impute: str | None = None,
     with_scene: bool = False,
@@ -156,6 +156,7 @@ def fit_chunks(
     True
     """
     asked = Asked.of(rule, method, n_spurious)
+    check_prior(prior)
     _check(file)
     sample = _sample(file, open_part, TRAIN)
     preparation = prepare(
@@ -193,7 +194,8 @@ def fit_chunks(
     classifier = found.estimator
     labels = file.labels
     y = np.asarray(labels.values)[labels.codes[file.is_in(TRAIN)]]
-    model = with_prior(_model(file, preparation, found, len(sample.y)), found, y, prior)
+    model = _model(file, preparation, found, len(sample.y))
+    model = with_prior(model, found, prior, y, sample.X)
     scene = _scene(file, open_part, sample, preparation, classifier) if with_scene else None
     told = found.title, found.removed, found.sentence, found.validation
     return Fitted(model, found.selection, _scores(file, open_part, model), scene, *told)
@@ -274,9 +276,17 @@ def _model(file: RowFile, preparation: Preparation, found: Shipped, n_sampled: i
     weight, bias = preparation.fold_into(*fold(found.estimator))
     how = "" if found.rule is None else f", chosen on {n_sampled} rows"
     setting = f"{in_words(found.setting)}{how}"
-    made = facts_of(found, preparation, setting, file.n_rows(TRAIN))
+    made = facts_of(found, preparation, setting, file.n_rows(TRAIN), _empty_groups(file))
     classes = found.estimator.classes_
     return LinearModel(weight, bias, preparation.fill, classes, file.schema, made)
+
+
+def _empty_groups(file: RowFile) -> list[tuple[Any, Any]]:
+    labels, environments = file.labels, file.environments
+    codes = np.stack([labels.codes, environments.codes])[:, file.is_in(TRAIN)]
+    c, e = np.unique(codes, axis=1)
+    names = np.array([*environments.values], dtype=object)
+    return empty_groups(np.array(labels.values[:-1])[c], names[e])
 
 
 def _scene(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP
 from isrlearn._typing import LabelArray
@@ -20,7 +20,7 @@ OURS: Final = (ISR_KEY, CHOSEN_KEY)
 UNCHOSEN: Final = {ISR_KEY: "--method isr", TWINS[ISR_KEY]: "--n-spurious 0"}
 """Options of ``isrlearn fit`` that ship what chooses nothing."""
 
-Gain = Callable[[str, str], Interval | None]
+Gain: TypeAlias = Callable[[str, str], Interval | None]
 """Worst group of a method less that of another, on the same resampled rows."""
 
 
@@ -106,7 +106,12 @@ def question_of(test: str, parts: Sequence[Round], environments: LabelArray) -> 
 
 
 def recommend(
-    entries: Sequence[Any], gain: Gain, question: str, rule: str, *, few: bool = False
+    entries: Sequence[Any],
+    gain: Gain,
+    question: str,
+    rule: str,
+    *,
+    gain_of_large: Gain | None = None,
 ) -> Recommendation:
     """Recommend the method with the best worst group, and say which others chance may hide.
 
@@ -120,39 +125,52 @@ def recommend(
         What the model is for.
     rule : str
         How settings were chosen.
-    few : bool, default=False
-        Whether a group has so few test rows that resampling them may show no spread at all.
+    gain_of_large : callable, default=None
+        The same without groups of very few test rows, where there are such: a lead that rests on
+        them alone decides nothing.
 
     Returns
     -------
     Recommendation
     """
 
-    def tie(lead: Interval | None) -> bool:
-        return lead is not None and (lead.low <= 0 or (few and lead.low == lead.high))
+    def leads_over(lead: Interval | None) -> bool:
+        return lead is not None and lead.low > 0
+
+    def tie(key: str) -> bool:
+        large = gain if gain_of_large is None else gain_of_large
+        return not (leads_over(leads[key]) and leads_over(large(first.key, key)))
 
     # The twin of the chosen head is there for the gain of removal; `fit` has no name for it.
     first, *others = [entry for entry in entries if entry.key != TWINS[CHOSEN_KEY]]
-    if first.key in OURS:
-        others = [entry for entry in others if entry.key not in (*OURS, *TWINS.values())]
-    leads = {entry.title: gain(first.key, entry.key) for entry in others}
-    tied = tuple(title for title, lead in leads.items() if tie(lead))
-    reason = f"Its worst group has an accuracy of {percent(first.worst_group)}"
-    if not others:
-        reason += "."
-    elif tied:
-        second = next(entry for entry in others if entry.title == tied[0])
-        lead = leads[second.title]
+    leads = {entry.key: gain(first.key, entry.key) for entry in others}
+    level = [entry for entry in others if tie(entry.key)]
+    # The default and what validation rows chose are one method where nothing else comes close.
+    alone = first.key in OURS and all(entry.key in OURS for entry in level)
+    rivals = [entry for entry in others if not (alone and entry.key in OURS)]
+    tied = () if alone else tuple(entry.title for entry in level)
+    reason = f"Its worst group{_named(first)} has an accuracy of {percent(first.worst_group)}"
+    if tied:
+        # The sibling says little about a tie.
+        second = next((e for e in level if not {first.key, e.key} <= {*OURS}), level[0])
+        lead = leads[second.key]
         reason = (
-            f"{first.title} has {percent(first.worst_group)} in the worst group, "
-            f"{second.title} {percent(second.worst_group)}: a difference of "
-            f"{points(lead)}, {'within chance' if lead and lead.low <= 0 else 'from too few rows'}."
+            f"{first.title} has {percent(first.worst_group)} in the worst group{_named(first)}, "
+            f"{second.title} {percent(second.worst_group)}: a difference of {points(lead)}, "
+            f"{'from too few test rows' if leads_over(lead) else 'which may be chance'}."
+        )
+        unnamed = tied[MOST_NAMED - 1 :]
+        if len(unnamed) > 0:
+            reason += f" Level with it, too: {', '.join(unnamed)}."
+    elif rivals:
+        reason += (
+            f", that of {rivals[0].title} {percent(rivals[0].worst_group)}: a difference of "
+            f"{points(leads[rivals[0].key])}."
         )
     else:
-        reason += (
-            f", that of {others[0].title} {percent(others[0].worst_group)}: a difference of "
-            f"{points(leads[others[0].title])}."
-        )
+        reason += "."
+    if alone and level:
+        reason += f" {level[0].title} is level with it: {points(leads[level[0].key])}."
     removal = _removal(first.key, gain)
     what = question, first.key, first.title, first.worst_group
     return Recommendation(*what, tied, reason, removal, rule)
@@ -171,7 +189,12 @@ def _removal(best: str, gain: Gain) -> str:
         return f"{what} gained {points(found)} over the same head without it."
     if found.low == found.high == 0:
         return f"{what} changed nothing in the worst group."
-    return f"{what} changed the worst group by {points(found)}, within chance."
+    return f"{what} changed the worst group by {points(found)}, which may be chance."
+
+
+def _named(entry: Any) -> str:
+    """Return the worst group in brackets, where it is one and the same in all rounds."""
+    return "" if entry.left_out else f" ({entry.worst})"
 
 
 def percent(found: Interval) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -55,6 +56,8 @@ class Entry:
     left_out : dict of str to float
         Accuracy of the worst test group when a group was left out, by that group; empty for other
         tests.
+    unseen : dict of str to float
+        Accuracy of that group itself.
     against_isr : Interval or None
         Worst group of ISR less that of this method, on the same resampled rows.
     n_spurious : tuple of int
@@ -84,6 +87,7 @@ class Entry:
     worst: str
     groups: tuple[float, ...]
     left_out: dict[str, float]
+    unseen: dict[str, float]
     against_isr: Interval | None
     n_spurious: tuple[int, ...]
     settings: tuple[str, ...]
@@ -91,7 +95,7 @@ class Entry:
     seconds: float
 
     def _repr_html_(self) -> str:
-        heads, cells = HEADINGS[1:], line(self)[1:]
+        (_, *heads), ((_, *cells),) = columns([self])
         return table(self.title, [], [(h, [c]) for h, c in zip(heads, cells, strict=True)])
 
     def record(self, groups: tuple[Group, ...]) -> dict[str, Any]:
@@ -118,6 +122,7 @@ class Entry:
         if len(set(names)) < len(names):  # commas in names
             names = [f"accuracy {group.label!r}, {group.environment!r}" for group in groups]
         without = {f"worst without {name}": value for name, value in self.left_out.items()}
+        without |= {f"unseen {name}": value for name, value in self.unseen.items()}
         return found | without | dict(zip(names, self.groups, strict=True))
 
 
@@ -184,19 +189,20 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return the table as text, without time and labels seen."""
-        lines = [HEADINGS[:-2], *(line(entry)[:-2] for entry in self.entries)]
+        headings, lines = columns(self.entries)
+        lines = [headings[:-2], *(line[:-2] for line in lines)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in lines]
         return "\n".join([*(row.rstrip() for row in text), "", self.verdict])
 
     def _repr_html_(self) -> str:
-        lines = [line(entry) for entry in self.entries]
+        headings, lines = columns(self.entries)
         caption = (
             f"Accuracy in percent: {len(self.entries)} methods, {self.n_seeds} seed(s), test by "
             f"{self.test}, choice by {self.rule}"
         )
         found = table(
-            caption, HEADINGS[1:], [(first, rest) for first, *rest in lines], corner=HEADINGS[0]
+            caption, headings[1:], [(first, rest) for first, *rest in lines], corner=headings[0]
         )
         failed = [f"{key} could not be fitted: {why}" for key, why in self.failed().items()]
         notes = bullets(tagged("span", note) for note in (*self.notes, *failed))
@@ -261,53 +267,67 @@ class Comparison:
         return dict(_without_nan(plain))
 
 
-def line(entry: Entry) -> tuple[str, ...]:
-    """Return a line of the table in words: title, averages, worst group, difference, removed, time.
+def columns(entries: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the table in words: headings, and a line for each method.
 
     Parameters
     ----------
-    entry : Entry
-        A method.
+    entries : sequence of Entry
+        Methods.
 
     Returns
     -------
-    tuple of str
-        As many as `HEADINGS`.
+    headings : tuple of str
+        Title, averages, worst group, difference, directions removed, time and labels seen; of the
+        averages those that the test defines.
+    lines : list of tuple of str
+        As many cells each.
 
     Examples
     --------
     >>> worst, groups = Interval(0.7, 0.6, 0.8), (0.7, 0.9)
     >>> entry = Entry(
     ...     key="isr", title="ISR", uses="labels", average=0.85, adjusted_average=0.84,
-    ...     worst_group=worst, worst="sick, north", groups=groups, left_out={}, against_isr=None,
-    ...     n_spurious=(1, 2), settings=("isr=ISRMean(1)",), fit_seconds=0.1, seconds=2.0,
+    ...     worst_group=worst, worst="sick, north", groups=groups, left_out={}, unseen={},
+    ...     against_isr=None, n_spurious=(1, 2), settings=("isr=ISRMean(1)",), fit_seconds=0.1,
+    ...     seconds=2.0,
     ... )
-    >>> dict(zip(HEADINGS, line(entry), strict=True))["worst group"]
+    >>> headings, lines = columns([entry])
+    >>> dict(zip(headings, lines[0], strict=True))["worst group"]
     '70.0 [60.0, 80.0]'
     """
-    gain = entry.against_isr
-    return (
-        entry.title,
-        _percent(entry.average),
-        _percent(entry.adjusted_average),
-        f"{_percent(entry.worst_group.value)} {ends(entry.worst_group)}",
-        NOT_DEFINED if gain is None else f"{100 * gain.value:+.1f} {ends(gain)}",
-        _range(entry.n_spurious) if entry.n_spurious else NOT_DEFINED,
-        f"{entry.fit_seconds:.2f} s",
-        entry.uses,
-    )
+    table = {heading: [cell(entry) for entry in entries] for heading, cell in COLUMNS.items()}
+    for heading in AVERAGES:
+        if {*table[heading]} == {NOT_DEFINED}:
+            del table[heading]
+    return tuple(table), list(zip(*table.values(), strict=True))
 
 
-HEADINGS: Final = (
-    "method",
-    "average",
-    "training mix",
-    "worst group",
-    "ISR minus this",
-    "removed",
-    "fit",
-    "uses",
-)
+def _difference(gain: Interval | None) -> str:
+    return NOT_DEFINED if gain is None else f"{100 * gain.value:+.1f} {ends(gain)}"
+
+
+COLUMNS: Final[dict[str, Callable[[Entry], str]]] = {
+    "method": lambda entry: entry.title,
+    "average": lambda entry: _percent(entry.average),
+    "training mix": lambda entry: _percent(entry.adjusted_average),
+    "unseen group": lambda entry: _percent(_mean(entry.unseen.values())),
+    "worst group": lambda entry: f"{_percent(entry.worst_group.value)} {ends(entry.worst_group)}",
+    "ISR minus this": lambda entry: _difference(entry.against_isr),
+    "removed": lambda entry: _range(entry.n_spurious) if entry.n_spurious else NOT_DEFINED,
+    "fit": lambda entry: f"{entry.fit_seconds:.2f} s",
+    "uses": lambda entry: entry.uses,
+}
+AVERAGES: Final = {
+    "training mix": "Training mix: groups weighted by their sizes in training.",
+    "unseen group": "Unseen group: the group left out itself, mean over these groups.",
+}
+"""Columns that some tests do not define, and what they mean."""
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = [value for value in values if not math.isnan(value)]
+    return sum(found) / len(found) if found else math.nan
 
 
 def _range(numbers: tuple[int, ...]) -> str:

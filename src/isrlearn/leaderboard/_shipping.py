@@ -7,15 +7,12 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from isrlearn._predictors import ISRClassifier
 from isrlearn._rules import WORST_GROUP
 from isrlearn._select import Selection, default_grid, in_words, isr_grid
 from isrlearn._shown import amounts_of, shares_removed
 from isrlearn._text import brief
 from isrlearn._transformers import ISR
 from isrlearn._typing import FloatArray, LabelArray
-from isrlearn.baselines import GroupDRO
-from isrlearn.baselines._last_layer import WeightedRival
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, Method, chosen_methods
 
 DISAGREE: Final = 0.05  # share of rows that two models predict differently
@@ -189,21 +186,6 @@ def settle(asked: Asked, sample: Sample, fitter: Fitter) -> Shipped:
     neither = ours.estimator.n_spurious_ == found.estimator.n_spurious_ == 0
     shipped = chosen("ISR chosen", found) if neither else replace(ours, selection=found)
     return replace(shipped, sentence=_comparison(ours, seen), validation=seen)
-
-
-def counts_classes_alike(model: Any) -> bool | None:
-    """Return whether a logistic head counted classes alike; None for heads with a way of their own.
-
-    Parameters
-    ----------
-    model : classifier
-        What was fitted.
-    """
-    if isinstance(model, ISRClassifier):
-        return None if isinstance(model.head, GroupDRO) else model.group_weight is not None
-    if not isinstance(model, WeightedRival) or model.weight == "group":  # halves some classes
-        return None
-    return model.weight is not None
 
 
 def _seen(ours: Shipped, found: Selection, rule: str, sample: Sample) -> dict[str, Any]:

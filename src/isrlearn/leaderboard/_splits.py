@@ -1,6 +1,7 @@
 """Which rows are fitted on, which a setting is chosen on, and which are kept for the end."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from isrlearn._labels import UNKNOWN
 from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
 from isrlearn._text import brief
-from isrlearn._typing import IntArray
+from isrlearn._typing import IntArray, LabelArray
 from isrlearn._validation import encode_environments
 
 SPLIT: Final = "split"
@@ -16,6 +17,7 @@ RANDOM: Final = "random"
 LEAVE_GROUP_OUT: Final = "leave-one-group-out"
 TESTS: Final = (SPLIT, RANDOM, LEAVE_ONE_OUT, LEAVE_GROUP_OUT)
 SHARE: Final = 0.2
+MOST_NAMED: Final = 5
 
 
 class Round(NamedTuple):
@@ -206,7 +208,27 @@ def names_of(groups: list[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
     plain = {group: name_of(group) for group in groups}
     if len(set(plain.values())) == len(groups):
         return plain
-    return {group: f"{group[0]!r}, {group[1]!r}" for group in groups}
+    return {group: quoted_name_of(group) for group in groups}
+
+
+def quoted_name_of(group: tuple[Any, Any]) -> str:
+    """Return a group in words, with quotes."""
+    return f"{group[0]!r}, {group[1]!r}"
+
+
+def empty_groups(labels: LabelArray, environments: LabelArray) -> list[tuple[Any, Any]]:
+    """Return the pairs of a class and an environment that both have rows, but none together."""
+    found = groups_of(labels, environments)[0]
+    classes, names = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
+    return [pair for pair in product(classes, names) if pair not in {*found}]
+
+
+def untrained(groups: list[tuple[Any, Any]]) -> str:
+    """Say which groups have no training rows."""
+    if len(groups) > MOST_NAMED:
+        return f"no training rows in {len(groups)} groups"
+    names = ", ".join(f"({name})" for name in names_of(groups).values())
+    return f"no training rows in the group{'s' if len(groups) > 1 else ''} {names}"
 
 
 def _asked_for(found: list[tuple[Any, Any]], groups: Sequence[Any] | None) -> list[tuple[Any, Any]]:

@@ -99,7 +99,7 @@ def compared(result: Comparison) -> tuple[tuple[Group, ...], tuple[Method, ...]]
             Estimate(*entry.worst_group),
             f"mean over {over}" if over else entry.worst,
             tuple(None if np.isnan(value) else value for value in entry.groups),
-            entry.key == "isr",
+            entry.key == result.recommendation.key,
         )
         for entry in result.entries
     )

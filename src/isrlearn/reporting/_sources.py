@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
 from isrlearn._base import ISRTransformer
 from isrlearn._predictor_base import ISRPredictor
-from isrlearn._rules import RULES
+from isrlearn._rules import LEAVE_ONE_OUT, RULES
 from isrlearn._shown import Shown, spectrum_band
 from isrlearn.leaderboard import Comparison, Fitted
 from isrlearn.metrics import GroupScores
@@ -106,7 +108,10 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
     """Return the report of a comparison: rows and tests are those of its first round."""
     groups, methods = compared(result)
     shown = None if result.scene is None else result.scene.shown()
-    rows = f"{result.rows['test']} test rows (test: {result.test})"
+    n_rows = result.rows["test"]
+    if result.test == LEAVE_ONE_OUT:  # each row is a test row once
+        n_rows = len(np.unique(np.concatenate([outcome.test for outcome in result.outcomes])))
+    rows = f"{n_rows} test rows (test: {result.test})"
     if result.n_seeds > 1:
         rows += f", {result.n_seeds} seeds"
     if shown is not None:
@@ -126,10 +131,11 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
 
 
 def _notes(result: Comparison) -> tuple[str, ...]:
+    in_round = " of a round, on average" if result.test == LEAVE_ONE_OUT else ""
     failed = (f"{key} could not be fitted: {why}" for key, why in result.failed().items())
     return (
-        f"Rows: {result.rows['training']} to fit on, {result.rows['validation']} to choose on, "
-        f"{result.rows['test']} to test on.",
+        f"Rows{in_round}: {result.rows['training']} to fit on, {result.rows['validation']} to "
+        f"choose on, {result.rows['test']} to test on.",
         f"Every method chose its setting by the rule “{result.rule}”: {RULES[result.rule]}. Test "
         "labels were looked at once, at the end.",
         f"Features: {result.prepared}.",

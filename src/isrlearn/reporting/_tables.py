@@ -1,11 +1,12 @@
 """Tables of a report."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from isrlearn._text import isolated
-from isrlearn.leaderboard import HEADINGS, Comparison, line
+from isrlearn.leaderboard import AVERAGES, NOT_DEFINED, Comparison, Entry, columns
 from isrlearn.reporting._content import Group, Method, Table
 from isrlearn.reporting._page import percent
 
@@ -72,7 +73,10 @@ def comparison_tables(
     groups, methods
         As in `group_table`.
     """
-    ours = next((i for i, e in enumerate(result.entries) if e.key == "isr"), None)
+    keys = [entry.key for entry in result.entries]
+    shipped = keys.index(result.recommendation.key)
+    headings, lines = columns(result.entries)
+    averages = "".join(f"{text} " for name, text in AVERAGES.items() if name in headings)
     seeds = (
         "; means over seeds, the worst group being that of each seed" if result.n_seeds > 1 else ""
     )
@@ -87,11 +91,11 @@ def comparison_tables(
         "Every method",
         "Test accuracy in percent, best worst group first, with 95 % bootstrap intervals over the "
         "test rows, mirrored because the least of several groups is lower in resampled rows"
-        f"{seeds}. “Average” is plain over the test rows; “training mix” weighs groups by their "
-        "sizes in training. “ISR minus this” compares worst groups on the same resampled rows.",
-        HEADINGS[:-1],
-        tuple(line(entry)[:-1] for entry in result.entries),
-        ours,
+        f"{seeds}. “Average” is plain over the test rows. {averages}“ISR minus "
+        "this” compares worst groups on the same resampled rows.",
+        headings[:-1],
+        tuple(line[:-1] for line in lines),
+        shipped,
     )
     saw = Table(
         "What each method saw and chose",
@@ -102,24 +106,38 @@ def comparison_tables(
             (e.title, ABOUT.get(e.key, "your own"), e.uses, "; ".join(dict.fromkeys(e.settings)))
             for e in result.entries
         ),
-        ours,
+        shipped,
         in_words=True,
     )
-    return figures, *_left_out(result, ours), replace(every, sentence=every.sentence + means), saw
+    return (
+        figures,
+        *_left_out(result, shipped),
+        replace(every, sentence=every.sentence + means),
+        saw,
+    )
 
 
-def _left_out(result: Comparison, ours: int | None) -> tuple[Table, ...]:
+def _left_out(result: Comparison, highlight: int) -> tuple[Table, ...]:
     """Return the worst group by the group that was left out, if that was the test."""
     names = list(result.entries[0].left_out)
     if not names:
         return ()
     rows = tuple(
-        (entry.title, *(percent(entry.left_out[name]) for name in names))
+        (
+            entry.title,
+            *(f"{percent(entry.left_out[name])} ({_unseen(entry, name)})" for name in names),
+        )
         for entry in result.entries
     )
     sentence = (
         "Accuracy in percent of the worst test group when the group above was taken out of the "
-        "training and validation rows. The worst group of the first table is the mean of these."
+        "training and validation rows, and in brackets of the group taken out. The first table "
+        "shows the means of both."
     )
     headings = ("method", *(f"without {isolated(name)}" for name in names))
-    return (Table("Every group left out", sentence, headings, rows, ours),)
+    return (Table("Every group left out", sentence, headings, rows, highlight),)
+
+
+def _unseen(entry: Entry, name: str) -> str:
+    accuracy = entry.unseen[name]
+    return NOT_DEFINED if math.isnan(accuracy) else percent(accuracy)
