@@ -165,7 +165,10 @@ BAD_FILES = {
         table(many(2, lambda i: f"2020-01-{i + 1:02}")),
         "environment column 'site' has 30 different dates: bin them first",
     ),
-    "stray text": (table(changed(4, 0, "abc")), "line 5: column 'size' is 'abc', but 83%.*correct the value"),
+    "stray text": (
+        table(changed(4, 0, "abc")),
+        "line 5: column 'size' is 'abc', but 83%.*correct",
+    ),
     "decimal commas": (
         table(replaced(0, ["1,5", "2", "2,25", "3,5", "4,5", "7"])),
         "'size' with a comma, such as '1,5': save it with decimal points",
