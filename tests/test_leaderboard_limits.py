@@ -55,9 +55,9 @@ def test_intervals_of_small_groups_hold_the_truth(random):
 )
 def test_a_lead_counts_only_beyond_chance(lead, tied):
     worst = Interval(0.8, 0.7, 0.9)
-    about = {"worst_group": worst, "worst": "1, a", "left_out": {}}
+    about = {"worst_group": worst, "worst": "1, a", "groups": (0.8, 0.9)}
     entries = [SimpleNamespace(key=k, title=k, **about) for k in ("isr", "erm")]
-    found = recommend(entries, lambda a, b: lead if b == "erm" else None, "here", "average")
+    found = recommend(entries, [lambda a, b: lead if b == "erm" else None], "here", "average")
     assert found.tied == (("erm",) if tied else ())
     assert found.fit_options == "--method isr"
 

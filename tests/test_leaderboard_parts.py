@@ -218,9 +218,10 @@ def test_every_group_is_left_out_of_training_and_validation_once(random, given):
     whole = {
         p.seed: p for p in rounds(y, e, split, "split" if given else "random", 2, "worst-group")
     }
-    assert [part.left_out for part in parts] == 2 * [f"{c}, {v}" for c in (0, 1) for v in range(3)]
+    assert [part.left_out for part in parts] == 2 * [(c, v) for c in (0, 1) for v in range(3)]
     for part in parts:
-        c, v = map(int, part.left_out.split(", "))
+        c, v = part.left_out
+        assert part.name == f"{c}, {v}"
         gone = np.flatnonzero((y == c) & (e == v))
         np.testing.assert_array_equal(part.test, whole[part.seed].test)
         for name in ("training", "validation"):
@@ -228,7 +229,7 @@ def test_every_group_is_left_out_of_training_and_validation_once(random, given):
             np.testing.assert_array_equal(getattr(part, name), np.setdiff1d(everything, gone))
             assert len(getattr(part, name)) < len(everything)
     some = rounds(y, e, split, test, 1, "worst-group", ["1, 2", (0, 1)])
-    assert [part.left_out for part in some] == ["1, 2", "0, 1"]
+    assert [part.left_out for part in some] == [(1, 2), (0, 1)]
 
 
 def test_groups_whose_names_are_alike_are_told_apart(random):
@@ -238,7 +239,7 @@ def test_groups_whose_names_are_alike_are_told_apart(random):
     parts = rounds(labels, places, split, "leave-one-group-out", 1, "worst-group")
     assert len({part.name for part in parts}) == len({part.rows for part in parts}) == 6
     (one,) = rounds(labels, places, split, "leave-one-group-out", 1, "worst-group", [("a", "b, c")])
-    assert one.left_out == "'a', 'b, c'"
+    assert (one.name, one.left_out) == ("'a', 'b, c'", ("a", "b, c"))
 
 
 def test_groups_that_cannot_be_left_out_are_named(random):
@@ -246,7 +247,7 @@ def test_groups_that_cannot_be_left_out_are_named(random):
     alone = np.where(y == 1, 0, e)  # class 1 comes from one environment
     arguments = "leave-one-group-out", 1, "worst-group"
     parts = rounds(y, alone, split, *arguments)
-    assert [part.left_out for part in parts] == ["0, 0", "0, 1", "0, 2"]
+    assert [part.name for part in parts] == ["0, 0", "0, 1", "0, 2"]
     with pytest.raises(ValueError, match="cannot leave out '1, 0': its class has training rows in"):
         rounds(y, alone, split, *arguments, ["1,0"])
     with pytest.raises(ValueError, match=r"group 3 is not there"):

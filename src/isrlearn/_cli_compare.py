@@ -3,7 +3,6 @@
 import os
 import shlex
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -147,19 +146,18 @@ def _text(result: Any) -> list[Any]:
     from rich.table import Table
     from rich.text import Text
 
-    from isrlearn.leaderboard import AVERAGES, columns
+    from isrlearn.leaderboard import as_table, averages_in_words
 
-    headings, lines = columns(result.entries)
+    headings, lines = as_table(result.entries)
     table = Table(title=f"Test accuracy in percent (test: {result.test}, rule: {result.rule})")
     for place, name in enumerate(headings[:-1]):
         table.add_column(name, justify="right" if place else "left")
     for entry, line in zip(result.entries, lines, strict=True):
         style = "bold" if entry.key == result.recommendation.key else None
         table.add_row(*(Text(visible(cell)) for cell in line[:-1]), style=style)
-    averages = (text for name, text in AVERAGES.items() if name in headings)
     return [
         table,
-        " ".join(["Average: plain over test rows.", *averages]),
+        averages_in_words(headings),
         f"{_means(result)}ISR minus this: worst groups, same rows.",
         "Intervals: 95 %, bootstrap over test rows. An estimate may lie near the lower end of its "
         "interval: the worst of several groups is lower in a sample than in truth.",
@@ -186,10 +184,10 @@ def _same_options(rule: str, methods: list[str] | None, seeds: int) -> str:
 
 def _next_steps(result: Any, words: str, same: str, out: Path, rows: Any) -> list[str]:
     """Return the commands that ship what is recommended, and that ask the other question."""
-    from isrlearn.leaderboard import HERE
+    from isrlearn.leaderboard import HERE, other_question
 
     steps = [_shipping(result, words)]
-    asked = _other_question(result, rows)
+    asked = other_question(result, rows.labels, rows.environments, rows.split)
     if asked is not None:
         question, test = asked
         folder = out.with_name(f"{out.name}-{'like-these' if question == HERE else 'unseen'}")
@@ -204,31 +202,9 @@ def _shipping(result: Any, words: str) -> str:
     model = next(o for o in result.outcomes if o.key == found.key)
     if model.weight is None:
         return (
-            f"{found.title} is not linear: fit it in Python, for isrlearn fit ships linear models."
+            f"{found.title} is not linear, and isrlearn fit ships linear models only: fit it in "
+            "Python."
         )
-    first = ", the first of them" if found.tied else ""
+    first = ", the first of these" if found.tied else ""
     command = f"isrlearn fit {words} {found.fit_options} --out model.safetensors"
     return f"To ship {found.title}{first}: {command}"
-
-
-def _other_question(result: Any, rows: Any) -> tuple[str, str | None] | None:
-    """Return the question that was not asked, and the test that asks it; None if there is none."""
-    from isrlearn._rules import known
-    from isrlearn.leaderboard import HERE, QUESTIONS
-    from isrlearn.leaderboard._recommendation import question_of
-    from isrlearn.leaderboard._splits import SPLIT, empty_groups, rounds
-
-    environments = known(rows.environments, len(rows.labels))
-    if result.recommendation.question != HERE:
-        if rows.split is None:
-            return HERE, None
-        parts = rounds(rows.labels, environments, rows.split, SPLIT, 1, result.rule)
-        return HERE, None if question_of(SPLIT, parts, environments) == HERE else "random"
-    tests = list(QUESTIONS)
-    if empty_groups(rows.labels, environments):
-        tests.reverse()  # a group is missing already
-    for test in tests:
-        with suppress(ValueError):  # the rows do not allow it
-            rounds(rows.labels, environments, rows.split, test, 1, result.rule)
-            return QUESTIONS[test], test
-    return None

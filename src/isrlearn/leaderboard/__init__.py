@@ -5,12 +5,10 @@ from isrlearn.leaderboard._compare import compare, rounds_in_words
 from isrlearn.leaderboard._fit import Fitted, diagnose_data, fit_data
 from isrlearn.leaderboard._fit_chunks import fit_chunks
 from isrlearn.leaderboard._methods import known_methods
-from isrlearn.leaderboard._recommendation import HERE, QUESTIONS, Recommendation
-from isrlearn.leaderboard._result import AVERAGES, NOT_DEFINED, Comparison, Entry, columns
+from isrlearn.leaderboard._recommendation import HERE, QUESTIONS, Recommendation, other_question
+from isrlearn.leaderboard._result import Comparison, Entry, as_table, averages_in_words
 
 __all__ = [
-    "AVERAGES",
-    "NOT_DEFINED",
     "HERE",
     "QUESTIONS",
     "Comparison",
@@ -18,11 +16,13 @@ __all__ = [
     "Fitted",
     "Interval",
     "Recommendation",
-    "columns",
+    "as_table",
+    "averages_in_words",
     "compare",
     "diagnose_data",
     "fit_chunks",
     "fit_data",
     "known_methods",
+    "other_question",
     "rounds_in_words",
 ]

@@ -1,6 +1,7 @@
 """From predictions to the lines of the table; here test labels are looked at for the first time."""
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +23,13 @@ from isrlearn.leaderboard._splits import (
     LEAVE_GROUP_OUT,
     RANDOM,
     SPLIT,
+    Column,
+    Pair,
     Round,
     empty_groups,
     groups_of,
-    name_of,
-    names_of,
-    quoted_name_of,
     untrained,
 )
-
-Column: TypeAlias = tuple[int, str | None]
 
 
 def entries_of(
@@ -73,50 +71,43 @@ def entries_of(
     names, codes = tested_groups(parts, y, environments)
     keys = complete(outcomes, len(parts))
     column_of = {(part.name, part.seed): part.column for part in parts}
-    scorable = [column for column in dict.fromkeys(column_of.values()) if _asked(column, names)]
-    columns = [(key, column) for key in keys for column in scorable]
+    scored_columns = dict.fromkeys(c for c in column_of.values() if _is_tested(c[1], names))
+    columns = [(key, column) for key in keys for column in scored_columns]
     right, tested = _right(outcomes, columns, column_of, y)
+    # Where each group is left out in turn, what training has is not one mix.
+    mixed = test != LEAVE_GROUP_OUT
+    shares = _training_shares(parts, y, names, environments) if mixed else None
 
     def scored_in(codes: IntArray) -> _Scored:
         there = codes >= 0
         once = np.ones((1, int(there.sum())))
         exact = group_accuracies(right[there], tested[there], codes[there], once)[0]
         draws = worst_group_draws(right, tested, codes, n_draws=n_draws)
-        shares = None if test == LEAVE_GROUP_OUT else _training_shares(*division)
-        return _Scored(columns, names, right, tested, exact, draws, shares)
+        return _Scored(columns, right, tested, exact, draws, shares)
 
-    division = parts, y, names, environments
     scored = scored_in(codes)
     titles = _titles(methods, rule)
-    entries = [_entry(key, titles[key], scored, outcomes, names) for key in keys]
+    names_left_out = {part.left_out: part.name for part in parts if part.left_out is not None}
+    about = scored, outcomes, names, names_left_out
+    entries = [_entry(key, titles[key], *about) for key in keys]
     # Equal ones: ISR as it is first, twins last.
     order = {ISR_KEY: -1} | dict.fromkeys(TWINS.values(), 1)
     entries.sort(key=lambda entry: (-entry.worst_group.value, order.get(entry.key, 0)))
     question = question_of(test, parts, environments)
     fewest = _fewest(parts, y, environments)
-    small = np.array([fewest[group.label, group.environment] < FEWEST_ROWS for group in names])
-    gain_of_large = None
-    if small.any():
-        large = np.where(small[codes], -1, codes)
-        gain_of_large = scored_in(large).difference if (large >= 0).any() else _unknown
-    found = recommend(entries, scored.difference, question, rule, gain_of_large=gain_of_large)
+    small = np.array([fewest[group.pair] < FEWEST_ROWS for group in names])
+    gains = [scored.difference]
+    if small.all():
+        gains.append(lambda key, other: None)
+    elif small.any():
+        gains.append(scored_in(np.where(small[codes], -1, codes)).difference)
+    found = recommend(entries, gains, question, rule)
     return tuple(entries), tuple(names), found
 
 
-def _unknown(key: str, other: str) -> None:
-    """Stand in for a difference that no rows can tell."""
-
-
-def _asked(column: Column, names: list[Group]) -> bool:
-    """Return whether a column has the group that it leaves out among its test rows."""
-    return column[1] is None or column[1] in _places(names)
-
-
-def _places(groups: list[Group]) -> dict[str, int]:
-    """Return where a group is, by its name with and without quotes."""
-    pairs = [(group.label, group.environment) for group in groups]
-    quoted = {quoted_name_of(pair): place for place, pair in enumerate(pairs)}
-    return quoted | {name_of(pair): place for place, pair in enumerate(pairs)}
+def _is_tested(left_out: Pair | None, groups: Sequence[Group]) -> bool:
+    """Return whether there are test rows of the group that is left out, if one is."""
+    return left_out is None or left_out in [group.pair for group in groups]
 
 
 class _Scored:
@@ -125,7 +116,6 @@ class _Scored:
     def __init__(
         self,
         columns: list[tuple[str, Column]],
-        names: list[Group],
         right: BoolArray,
         tested: BoolArray,
         exact: Float64Array,
@@ -133,7 +123,6 @@ class _Scored:
         shares: Float64Array | None,
     ) -> None:
         self.columns = columns
-        self.places = _places(names)
         self.right, self.tested = right, tested
         self.exact, self.draws, self.shares = exact, draws, shares
 
@@ -151,19 +140,10 @@ class _Scored:
     def groups(self, key: str) -> Float64Array:
         return np.asarray(np.nanmean(self.exact[:, self.of(key)], axis=1))
 
-    def left_out(self, key: str) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the worst group and the group itself where it was left out, means over seeds."""
-        worst: dict[str, list[float]] = {}
-        unseen: dict[str, list[float]] = {}
-        for place in self.of(key):
-            group = self.columns[place][1][1]
-            if group is not None:
-                accuracies = self.exact[:, place]
-                itself = accuracies[self.places[group]] if group in self.places else np.nan
-                worst.setdefault(group, []).append(float(np.nanmin(accuracies)))
-                unseen.setdefault(group, []).append(float(itself))
-        means = [{g: float(np.mean(v)) for g, v in found.items()} for found in (worst, unseen)]
-        return means[0], means[1]
+    def without(self, key: str, left_out: Pair) -> Float64Array:
+        """Return the accuracies of the groups where one was left out, (G, seeds)."""
+        own = [place for place in self.of(key) if self.columns[place][1][1] == left_out]
+        return np.asarray(self.exact[:, own])
 
     def worst(self, key: str) -> tuple[float, Float64Array]:
         """Return the worst group, mean over columns, and its draws."""
@@ -179,11 +159,17 @@ class _Scored:
 
 
 def _entry(
-    key: str, title: tuple[str, str], scored: _Scored, outcomes: list[Outcome], names: list[Group]
+    key: str,
+    title: tuple[str, str],
+    scored: _Scored,
+    outcomes: list[Outcome],
+    names: list[Group],
+    names_left_out: dict[Pair, str],
 ) -> Entry:
     own = [outcome for outcome in outcomes if outcome.key == key]
     groups = scored.groups(key)
-    left_out, unseen = scored.left_out(key)
+    places = {group.pair: place for place, group in enumerate(names)}
+    without = {pair: scored.without(key, pair) for pair in names_left_out if pair in places}
     return Entry(
         key=key,
         title=title[0],
@@ -193,8 +179,14 @@ def _entry(
         worst_group=interval(*scored.worst(key)),
         worst=names[int(np.nanargmin(groups))].name,
         groups=tuple(groups.tolist()),
-        left_out=left_out,
-        unseen=unseen,
+        left_out={
+            names_left_out[pair]: float(np.nanmin(found, axis=0).mean())
+            for pair, found in without.items()
+        },
+        unseen={
+            names_left_out[pair]: float(found[places[pair]].mean())
+            for pair, found in without.items()
+        },
         against_isr=scored.difference(ISR_KEY, key),
         n_spurious=tuple(o.n_spurious for o in own if o.n_spurious is not None),
         settings=tuple(in_words(o.setting) for o in own),
@@ -240,7 +232,7 @@ def tested_groups(
         )
     sizes = np.bincount(codes[codes >= 0], minlength=len(found))
     groups = [Group(*g, int(n)) for g, n in zip(found, sizes, strict=True)]
-    if not any(_asked(part.column, groups) for part in parts):
+    if not any(_is_tested(part.left_out, groups) for part in parts):
         raise ValueError(
             f"test={LEAVE_GROUP_OUT!r} scores a group that training has not seen, and no group of "
             "the training rows has test rows: use another split, or leave it out."
@@ -330,21 +322,15 @@ def notes_on(
     """
     notes = []
     fewest = _fewest(parts, y, environments)
-    small = [
-        f"{g.name} ({n})" for g in groups if (n := fewest[g.label, g.environment]) < FEWEST_ROWS
-    ]
+    small = [f"{g.name} ({n})" for g in groups if (n := fewest[g.pair]) < FEWEST_ROWS]
     if small:
         draw = " in a draw" if len({part.seed for part in parts}) > 1 else ""
         notes.append(
             f"fewer than {FEWEST_ROWS} test rows{draw}, so little is known: {'; '.join(small)}."
         )
-    untested: set[str] = set()
-    for part in parts:
-        there = names_of(groups_of(y[part.test], environments[part.test])[0]).values()
-        if part.left_out is not None and part.left_out not in there:
-            untested.add(part.left_out)
+    untested = {part.name for part in parts if not _is_tested(part.left_out, groups)}
     if untested:
-        notes.append(f"not scored, because it has no test rows: {'; '.join(sorted(untested))}.")
+        notes.append(f"no test rows, so not scored: {'; '.join(sorted(untested))}.")
     lonely = {c.item() for p in parts for c in np.setdiff1d(y[p.test], y[p.training])}
     if lonely:
         notes.append(f"no training rows, so never predicted, of class {sorted(lonely)}.")
@@ -365,4 +351,6 @@ def _untrained(parts: list[Round], y: LabelArray, environments: LabelArray) -> l
     empty = empty_groups(y[training], environments[training])
     if not empty:
         return []
-    return [f"{untrained(empty)}: --test {LEAVE_GROUP_OUT} asks which method serves such a group."]
+    return [
+        f"{untrained(empty)}: the test {LEAVE_GROUP_OUT} asks which method serves such a group."
+    ]

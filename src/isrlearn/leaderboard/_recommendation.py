@@ -1,14 +1,17 @@
 """Which method to ship: the answer to the question that the test asked."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP
+import numpy as np
+
+from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, known
 from isrlearn._typing import LabelArray
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, TWINS
-from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, Round
+from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, RANDOM, SPLIT, Round, empty_groups, rounds
 
 HERE: Final = "environments like these"
 QUESTIONS: Final = {
@@ -105,13 +108,55 @@ def question_of(test: str, parts: Sequence[Round], environments: LabelArray) -> 
     return QUESTIONS[LEAVE_ONE_OUT] if tested and not tested & seen else HERE
 
 
+def other_question(
+    result: Any, labels: LabelArray, environments: Any, split: Any
+) -> tuple[str, str | None] | None:
+    """Return the question that a comparison did not ask, and the test that asks it.
+
+    Parameters
+    ----------
+    result : Comparison
+        What was compared.
+    labels, environments, split : ndarray of shape (n,)
+        As they were given.
+
+    Returns
+    -------
+    (question, test) or None
+        None where the rows allow no other test. The test is None where it is the default one.
+
+    Examples
+    --------
+    >>> from isrlearn import compare
+    >>> from isrlearn.datasets import load_penguins
+    >>> from isrlearn.leaderboard import other_question
+    >>> X, sex, species = load_penguins()
+    >>> found = compare(X, sex, environments=species, methods=["erm"], n_seeds=1, n_draws=50)
+    >>> other_question(found, sex, species, None)
+    ('a new environment', 'leave-one-environment-out')
+    """
+    environments = known(environments, len(labels))
+
+    def parts_of(test: str) -> list[Round]:
+        return rounds(labels, environments, split, test, 1, result.rule)
+
+    if result.recommendation.question != HERE:
+        asks_the_same = (
+            split is not None and question_of(SPLIT, parts_of(SPLIT), environments) != HERE
+        )
+        return HERE, RANDOM if asks_the_same else None
+    tests = [*QUESTIONS]
+    if empty_groups(labels, environments):
+        tests.reverse()  # a group is missing already
+    for test in tests:
+        with suppress(ValueError):  # the rows do not allow it
+            parts_of(test)
+            return QUESTIONS[test], test
+    return None
+
+
 def recommend(
-    entries: Sequence[Any],
-    gain: Gain,
-    question: str,
-    rule: str,
-    *,
-    gain_of_large: Gain | None = None,
+    entries: Sequence[Any], gains: Sequence[Gain], question: str, rule: str
 ) -> Recommendation:
     """Recommend the method with the best worst group, and say which others chance may hide.
 
@@ -119,61 +164,57 @@ def recommend(
     ----------
     entries : sequence of Entry
         All methods, best worst group first.
-    gain : callable
-        Paired difference of the worst groups of two methods.
+    gains : sequence of callable
+        Paired difference of the worst groups of two methods; where groups have very few test rows,
+        also the same without them. A lead counts if it holds in each.
     question : str
         What the model is for.
     rule : str
         How settings were chosen.
-    gain_of_large : callable, default=None
-        The same without groups of very few test rows, where there are such: a lead that rests on
-        them alone decides nothing.
 
     Returns
     -------
     Recommendation
     """
-
-    def leads_over(lead: Interval | None) -> bool:
-        return lead is not None and lead.low > 0
-
-    def tie(key: str) -> bool:
-        large = gain if gain_of_large is None else gain_of_large
-        return not (leads_over(leads[key]) and leads_over(large(first.key, key)))
-
+    gain = gains[0]
     # The twin of the chosen head is there for the gain of removal; `fit` has no name for it.
     first, *others = [entry for entry in entries if entry.key != TWINS[CHOSEN_KEY]]
-    leads = {entry.key: gain(first.key, entry.key) for entry in others}
-    level = [entry for entry in others if tie(entry.key)]
     # The default and what validation rows chose are one method where nothing else comes close.
-    alone = first.key in OURS and all(entry.key in OURS for entry in level)
-    rivals = [entry for entry in others if not (alone and entry.key in OURS)]
-    tied = () if alone else tuple(entry.title for entry in level)
-    reason = f"Its worst group{_named(first)} has an accuracy of {percent(first.worst_group)}"
-    if tied:
-        # The sibling says little about a tie.
-        second = next((e for e in level if not {first.key, e.key} <= {*OURS}), level[0])
-        lead = leads[second.key]
-        reason = (
-            f"{first.title} has {percent(first.worst_group)} in the worst group{_named(first)}, "
-            f"{second.title} {percent(second.worst_group)}: a difference of {points(lead)}, "
-            f"{'from too few test rows' if leads_over(lead) else 'which may be chance'}."
-        )
-        unnamed = tied[MOST_NAMED - 1 :]
-        if len(unnamed) > 0:
-            reason += f" Level with it, too: {', '.join(unnamed)}."
-    elif rivals:
-        reason += (
-            f", that of {rivals[0].title} {percent(rivals[0].worst_group)}: a difference of "
-            f"{points(leads[rivals[0].key])}."
-        )
+    rivals = [entry for entry in others if not {first.key, entry.key} <= {*OURS}]
+    level = [e for e in others if not all(_leads(found(first.key, e.key)) for found in gains)]
+    if any(entry in rivals for entry in level):
+        tied, reason = tuple(e.title for e in level), _tie_in_words(first, level, rivals, gain)
     else:
-        reason += "."
-    if alone and level:
-        reason += f" {level[0].title} is level with it: {points(leads[level[0].key])}."
+        tied, reason = (), _lead_in_words(first, rivals, level, gain)
     removal = _removal(first.key, gain)
     what = question, first.key, first.title, first.worst_group
     return Recommendation(*what, tied, reason, removal, rule)
+
+
+def _leads(lead: Interval | None) -> bool:
+    return lead is not None and lead.low > 0
+
+
+def _lead_in_words(first: Any, rivals: Sequence[Any], siblings: Sequence[Any], gain: Gain) -> str:
+    words = f"Its worst group{_named(first)} has an accuracy of {percent(first.worst_group)}"
+    for rival in rivals[:1]:
+        words += f", that of {rival.title} {percent(rival.worst_group)}: a difference of "
+        words += points(gain(first.key, rival.key))
+    for sibling in siblings:
+        words += f". {sibling.title} is level with it: {points(gain(first.key, sibling.key))}"
+    return f"{words}."
+
+
+def _tie_in_words(first: Any, level: Sequence[Any], rivals: Sequence[Any], gain: Gain) -> str:
+    second = next(entry for entry in level if entry in rivals)
+    lead = gain(first.key, second.key)
+    why = "which rests on too few test rows" if _leads(lead) else "which may be chance"
+    words = (
+        f"{first.title} has {percent(first.worst_group)} in the worst group{_named(first)}, "
+        f"{second.title} {percent(second.worst_group)}: a difference of {points(lead)}, {why}."
+    )
+    unnamed = [entry.title for entry in level[MOST_NAMED - 1 :]]
+    return f"{words} Also level with it: {', '.join(unnamed)}." if unnamed else words
 
 
 def _removal(best: str, gain: Gain) -> str:
@@ -193,8 +234,9 @@ def _removal(best: str, gain: Gain) -> str:
 
 
 def _named(entry: Any) -> str:
-    """Return the worst group in brackets, where it is one and the same in all rounds."""
-    return "" if entry.left_out else f" ({entry.worst})"
+    """Return the worst group in brackets, if it is the same one in all rounds."""
+    same = np.isclose(np.nanmin(entry.groups), entry.worst_group.value)
+    return f" ({entry.worst})" if same else ""
 
 
 def percent(found: Interval) -> str:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from isrlearn._csv import write_records
 from isrlearn._files import write_whole
 from isrlearn._html import bullets, table, tagged, titled
@@ -25,6 +27,11 @@ class Group:
     label: Any
     environment: Any
     size: int
+
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """Label and environment."""
+        return self.label, self.environment
 
     @property
     def name(self) -> str:
@@ -95,7 +102,7 @@ class Entry:
     seconds: float
 
     def _repr_html_(self) -> str:
-        (_, *heads), ((_, *cells),) = columns([self])
+        (_, *heads), ((_, *cells),) = as_table([self])
         return table(self.title, [], [(h, [c]) for h, c in zip(heads, cells, strict=True)])
 
     def record(self, groups: tuple[Group, ...]) -> dict[str, Any]:
@@ -189,14 +196,14 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return the table as text, without time and labels seen."""
-        headings, lines = columns(self.entries)
+        headings, lines = as_table(self.entries)
         lines = [headings[:-2], *(line[:-2] for line in lines)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in lines]
         return "\n".join([*(row.rstrip() for row in text), "", self.verdict])
 
     def _repr_html_(self) -> str:
-        headings, lines = columns(self.entries)
+        headings, lines = as_table(self.entries)
         caption = (
             f"Accuracy in percent: {len(self.entries)} methods, {self.n_seeds} seed(s), test by "
             f"{self.test}, choice by {self.rule}"
@@ -267,7 +274,7 @@ class Comparison:
         return dict(_without_nan(plain))
 
 
-def columns(entries: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def as_table(entries: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the table in words: headings, and a line for each method.
 
     Parameters
@@ -292,7 +299,7 @@ def columns(entries: Sequence[Entry]) -> tuple[tuple[str, ...], list[tuple[str, 
     ...     against_isr=None, n_spurious=(1, 2), settings=("isr=ISRMean(1)",), fit_seconds=0.1,
     ...     seconds=2.0,
     ... )
-    >>> headings, lines = columns([entry])
+    >>> headings, lines = as_table([entry])
     >>> dict(zip(headings, lines[0], strict=True))["worst group"]
     '70.0 [60.0, 80.0]'
     """
@@ -311,7 +318,7 @@ COLUMNS: Final[dict[str, Callable[[Entry], str]]] = {
     "method": lambda entry: entry.title,
     "average": lambda entry: _percent(entry.average),
     "training mix": lambda entry: _percent(entry.adjusted_average),
-    "unseen group": lambda entry: _percent(_mean(entry.unseen.values())),
+    "unseen group": lambda entry: _percent(float(np.mean([*entry.unseen.values()] or np.nan))),
     "worst group": lambda entry: f"{_percent(entry.worst_group.value)} {ends(entry.worst_group)}",
     "ISR minus this": lambda entry: _difference(entry.against_isr),
     "removed": lambda entry: _range(entry.n_spurious) if entry.n_spurious else NOT_DEFINED,
@@ -320,14 +327,31 @@ COLUMNS: Final[dict[str, Callable[[Entry], str]]] = {
 }
 AVERAGES: Final = {
     "training mix": "Training mix: groups weighted by their sizes in training.",
-    "unseen group": "Unseen group: the group left out itself, mean over these groups.",
+    "unseen group": "Unseen group: accuracy of the group left out, mean over these groups.",
 }
 """Columns that some tests do not define, and what they mean."""
 
 
-def _mean(values: Iterable[float]) -> float:
-    found = [value for value in values if not math.isnan(value)]
-    return sum(found) / len(found) if found else math.nan
+def averages_in_words(headings: Iterable[str]) -> str:
+    """Say what the averages of a table are.
+
+    Parameters
+    ----------
+    headings : iterable of str
+        Of the table.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> averages_in_words(["method", "average", "worst group"])
+    'Average: plain over the test rows.'
+    """
+    there = {*headings}
+    found = [meaning for name, meaning in AVERAGES.items() if name in there]
+    return " ".join(["Average: plain over the test rows.", *found])
 
 
 def _range(numbers: tuple[int, ...]) -> str:

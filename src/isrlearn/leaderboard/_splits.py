@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,11 @@ TESTS: Final = (SPLIT, RANDOM, LEAVE_ONE_OUT, LEAVE_GROUP_OUT)
 SHARE: Final = 0.2
 MOST_NAMED: Final = 5
 
+Pair: TypeAlias = tuple[Any, Any]
+"""A class and an environment."""
+Column: TypeAlias = tuple[int, Pair | None]
+"""A seed, and the group that is left out."""
+
 
 class Round(NamedTuple):
     """One way to divide the rows, by position."""
@@ -28,11 +33,11 @@ class Round(NamedTuple):
     training: IntArray
     validation: IntArray
     test: IntArray
-    left_out: str | None = None
-    """The group that is taken out of training and validation rows."""
+    left_out: Pair | None = None
+    """The (class, environment) group that is taken out of training and validation rows."""
 
     @property
-    def column(self) -> tuple[int, str | None]:
+    def column(self) -> Column:
         """Rounds of the same column share a worst group: their test rows are looked at together."""
         return self.seed, self.left_out
 
@@ -192,38 +197,34 @@ def _by_group(
             name=names[group],
             training=whole.training[codes != found.index(group)],
             validation=whole.validation[[pair != group for pair in validation]],
-            left_out=names[group],
+            left_out=group,
         )
         for group in taken
     ]
 
 
-def name_of(group: tuple[Any, Any]) -> str:
+def name_of(group: Pair) -> str:
     """Return a group in words: class, environment."""
     return f"{group[0]}, {group[1]}"
 
 
-def names_of(groups: list[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
+def names_of(groups: list[Pair]) -> dict[Pair, str]:
     """Return a name for each group, with quotes where commas make two names the same."""
     plain = {group: name_of(group) for group in groups}
     if len(set(plain.values())) == len(groups):
         return plain
-    return {group: quoted_name_of(group) for group in groups}
+    return {group: f"{group[0]!r}, {group[1]!r}" for group in groups}
 
 
-def quoted_name_of(group: tuple[Any, Any]) -> str:
-    """Return a group in words, with quotes."""
-    return f"{group[0]!r}, {group[1]!r}"
-
-
-def empty_groups(labels: LabelArray, environments: LabelArray) -> list[tuple[Any, Any]]:
+def empty_groups(labels: LabelArray, environments: LabelArray) -> list[Pair]:
     """Return the pairs of a class and an environment that both have rows, but none together."""
     found = groups_of(labels, environments)[0]
-    classes, names = (list(dict.fromkeys(part)) for part in zip(*found, strict=True))
-    return [pair for pair in product(classes, names) if pair not in {*found}]
+    classes = dict.fromkeys(label for label, _ in found)
+    names = dict.fromkeys(name for _, name in found)
+    return [pair for pair in product(classes, names) if pair not in found]
 
 
-def untrained(groups: list[tuple[Any, Any]]) -> str:
+def untrained(groups: list[Pair]) -> str:
     """Say which groups have no training rows."""
     if len(groups) > MOST_NAMED:
         return f"no training rows in {len(groups)} groups"
@@ -231,7 +232,7 @@ def untrained(groups: list[tuple[Any, Any]]) -> str:
     return f"no training rows in the group{'s' if len(groups) > 1 else ''} {names}"
 
 
-def _asked_for(found: list[tuple[Any, Any]], groups: Sequence[Any] | None) -> list[tuple[Any, Any]]:
+def _asked_for(found: list[Pair], groups: Sequence[Any] | None) -> list[Pair]:
     """Return the groups of some names, or pairs, among those there are."""
     if groups is None:
         return found
@@ -268,7 +269,7 @@ def _set_apart(
     return rows[rest], rows[apart]
 
 
-def groups_of(labels: Any, environments: Any) -> tuple[list[tuple[Any, Any]], IntArray]:
+def groups_of(labels: Any, environments: Any) -> tuple[list[Pair], IntArray]:
     """Return the (class, environment) groups and the group of each row, -1 without environment.
 
     Parameters

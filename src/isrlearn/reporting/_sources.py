@@ -8,7 +8,7 @@ import numpy as np
 
 from isrlearn._base import ISRTransformer
 from isrlearn._predictor_base import ISRPredictor
-from isrlearn._rules import LEAVE_ONE_OUT, RULES
+from isrlearn._rules import RULES
 from isrlearn._shown import Shown, spectrum_band
 from isrlearn.leaderboard import Comparison, Fitted
 from isrlearn.metrics import GroupScores
@@ -108,9 +108,8 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
     """Return the report of a comparison: rows and tests are those of its first round."""
     groups, methods = compared(result)
     shown = None if result.scene is None else result.scene.shown()
-    n_rows = result.rows["test"]
-    if result.test == LEAVE_ONE_OUT:  # each row is a test row once
-        n_rows = len(np.unique(np.concatenate([outcome.test for outcome in result.outcomes])))
+    first = [outcome.test for outcome in result.outcomes if outcome.seed == 0]
+    n_rows = len(np.unique(np.concatenate(first)))
     rows = f"{n_rows} test rows (test: {result.test})"
     if result.n_seeds > 1:
         rows += f", {result.n_seeds} seeds"
@@ -131,10 +130,9 @@ def from_comparison(result: Comparison, made: Made, examples: Examples | None) -
 
 
 def _notes(result: Comparison) -> tuple[str, ...]:
-    in_round = " of a round, on average" if result.test == LEAVE_ONE_OUT else ""
     failed = (f"{key} could not be fitted: {why}" for key, why in result.failed().items())
     return (
-        f"Rows{in_round}: {result.rows['training']} to fit on, {result.rows['validation']} to "
+        f"Rows of a round: {result.rows['training']} to fit on, {result.rows['validation']} to "
         f"choose on, {result.rows['test']} to test on.",
         f"Every method chose its setting by the rule “{result.rule}”: {RULES[result.rule]}. Test "
         "labels were looked at once, at the end.",

@@ -1,12 +1,11 @@
 """Tables of a report."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from isrlearn._text import isolated
-from isrlearn.leaderboard import AVERAGES, NOT_DEFINED, Comparison, Entry, columns
+from isrlearn.leaderboard import Comparison, as_table, averages_in_words
 from isrlearn.reporting._content import Group, Method, Table
 from isrlearn.reporting._page import percent
 
@@ -75,8 +74,7 @@ def comparison_tables(
     """
     keys = [entry.key for entry in result.entries]
     shipped = keys.index(result.recommendation.key)
-    headings, lines = columns(result.entries)
-    averages = "".join(f"{text} " for name, text in AVERAGES.items() if name in headings)
+    headings, lines = as_table(result.entries)
     seeds = (
         "; means over seeds, the worst group being that of each seed" if result.n_seeds > 1 else ""
     )
@@ -91,8 +89,8 @@ def comparison_tables(
         "Every method",
         "Test accuracy in percent, best worst group first, with 95 % bootstrap intervals over the "
         "test rows, mirrored because the least of several groups is lower in resampled rows"
-        f"{seeds}. “Average” is plain over the test rows. {averages}“ISR minus "
-        "this” compares worst groups on the same resampled rows.",
+        f"{seeds}. {averages_in_words(headings)} ISR minus this: worst groups on the same "
+        "resampled rows.",
         headings[:-1],
         tuple(line[:-1] for line in lines),
         shipped,
@@ -123,11 +121,8 @@ def _left_out(result: Comparison, highlight: int) -> tuple[Table, ...]:
     if not names:
         return ()
     rows = tuple(
-        (
-            entry.title,
-            *(f"{percent(entry.left_out[name])} ({_unseen(entry, name)})" for name in names),
-        )
-        for entry in result.entries
+        (e.title, *(f"{percent(e.left_out[n])} ({percent(e.unseen[n])})" for n in names))
+        for e in result.entries
     )
     sentence = (
         "Accuracy in percent of the worst test group when the group above was taken out of the "
@@ -136,8 +131,3 @@ def _left_out(result: Comparison, highlight: int) -> tuple[Table, ...]:
     )
     headings = ("method", *(f"without {isolated(name)}" for name in names))
     return (Table("Every group left out", sentence, headings, rows, highlight),)
-
-
-def _unseen(entry: Entry, name: str) -> str:
-    accuracy = entry.unseen[name]
-    return NOT_DEFINED if math.isnan(accuracy) else percent(accuracy)
