@@ -306,8 +306,8 @@ def _shares_moved(classes: list[Any], made: dict[str, Any]) -> str:
     pairs = zip(made["class_shares"], made["predicted_shares"], classes, strict=True)
     share, predicted, name = max(pairs, key=lambda pair: pair[0] - pair[1])
     return (
-        f"With the prior of the training rows, {100 * predicted:.1f} % of them are predicted "
-        f"{name}; {100 * share:.1f} % are."
+        f"With the prior of the training rows, the model predicts {name} for "
+        f"{100 * predicted:.1f} % of them; {100 * share:.1f} % are {name}."
     )
 
 

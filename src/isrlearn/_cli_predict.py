@@ -25,8 +25,8 @@ ROWS_AT_ONCE = 50_000
 MOST_GROUPS = 12  # of which a table is a quick look; a machine gets all
 LONGEST_SHOWN = 26
 EQUALLY_FREQUENT = (
-    "The probabilities are not calibrated, and take the classes as equally frequent; isrlearn fit "
-    "--prior train takes them as frequent as in training."
+    "The probabilities are not calibrated and treat the classes as equally frequent; isrlearn fit "
+    "--prior train gives them their frequencies in training."
 )
 
 

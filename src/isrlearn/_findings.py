@@ -218,12 +218,8 @@ def _bad_cells(seen: Seen) -> Finding | None:
     tiny = int(np.sum((seen.counts > 0) & (seen.counts < TINY_CELL_ROWS)))
     if not empty and not tiny:
         return None
-    parts = [f"{empty} {'has' if empty == 1 else 'have'} no rows"] if empty else []
-    parts += (
-        [f"{tiny} {'has' if tiny == 1 else 'have'} fewer than {TINY_CELL_ROWS} rows"]
-        if tiny
-        else []
-    )
+    few = {"no rows": empty, f"fewer than {TINY_CELL_ROWS} rows": tiny}
+    parts = [f"{n} {'has' if n == 1 else 'have'} {what}" for what, n in few.items() if n]
     return Finding(
         "bad_cells",
         True,
