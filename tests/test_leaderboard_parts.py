@@ -256,7 +256,9 @@ def test_groups_that_cannot_be_left_out_are_named(random):
         rounds(y, e, split, *arguments, [])
     with pytest.raises(ValueError, match=r"group '1, 7' is not there: choose from 0, 0; 0, 1"):
         rounds(y, e, split, *arguments, ["1, 7"])
-    with pytest.raises(ValueError, match="groups names groups to leave out, which test='random'"):
+    with pytest.raises(
+        ValueError, match="groups names the groups to leave out: it needs .* not test='random'"
+    ):
         rounds(y, e, None, "random", 1, "worst-group", ["1, 0"])
 
 

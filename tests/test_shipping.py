@@ -215,7 +215,10 @@ def test_mistakes_are_named(misleading):
         ({"method": "magic"}, "method 'magic' is not known: choose from erm"),
         ({"method": "erm", "n_spurious": 1}, "n_spurious=1 is a setting of ISR"),
         ({"method": "isr", "rule": "average"}, "use method='isr-chosen'"),
-        ({"method": "group-dro", "prior": "train"}, "GroupDRO counts them in a way of its own"),
+        (
+            {"method": "group-dro", "prior": "train"},
+            "not defined for GroupDRO, which weighs classes in its own way",
+        ),
         ({"method": "sklearn.neighbors:KNeighborsClassifier"}, "is not linear"),
         ({"n_spurious": 9}, "n_spurious=9"),
         ({"prior": "training"}, "prior='training' must be 'train', or None"),

@@ -199,7 +199,7 @@ def rounds_in_words(
     what = "environments" if test == LEAVE_ONE_OUT else "groups"
     n_left_out = len({part.name for part in parts})
     if n_left_out == 1:
-        return f"1 group is left out: {n_fits} methods to choose and fit."
+        return "1 group is left out, which takes as long as one round."
     return (
         f"{n_left_out} {what} are left out one by one: {n_fits} methods to choose and fit, where "
         f"one round has {len(chosen)}."

@@ -332,8 +332,8 @@ def with_prior(
     if alike is None:
         if prior is not None:
             raise ValueError(
-                f"prior={prior!r} shifts a logistic head by how it counts classes, and "
-                f"{found.title} counts them in a way of its own: leave prior out."
+                f"prior={prior!r} is not defined for {found.title}, which weighs classes in its "
+                "own way: leave prior out."
             )
         return model
     sizes = [int(np.sum(y == label)) for label in model.classes]

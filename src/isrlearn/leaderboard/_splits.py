@@ -95,8 +95,8 @@ def rounds(
     """
     if groups is not None and test != LEAVE_GROUP_OUT:
         raise ValueError(
-            f"groups names groups to leave out, which test={brief(test)} does not: use "
-            f"test={LEAVE_GROUP_OUT!r} (--test {LEAVE_GROUP_OUT})."
+            f"groups names the groups to leave out: it needs test={LEAVE_GROUP_OUT!r} "
+            f"(--test {LEAVE_GROUP_OUT}), not test={brief(test)}."
         )
     if test not in TESTS:
         raise ValueError(f"test={brief(test)} must be one of {', '.join(TESTS)}.")
