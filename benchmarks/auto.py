@@ -25,7 +25,8 @@ from scipy.linalg import null_space
 from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import threadpool_limits
 
-from isrlearn import ISR, ISRCov, ISRMean, ISRRegressor, Subspace, _joint
+from isrlearn import ISR, ISRCov, ISRMean, ISRRegressor, Subspace
+from isrlearn.subspace import _joint
 
 SIX = ("2", "2s", "3", "3s", "3'", "3s'")
 ALL = ("ISR", "ISRMean given", "ISRCov given")

@@ -35,7 +35,7 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 from isrlearn import CellMoments
-from isrlearn._slopes import slope_of
+from isrlearn.heads._slopes import slope_of
 
 warnings.filterwarnings("ignore")
 WIDE, FEW = 256, 64

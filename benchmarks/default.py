@@ -19,11 +19,11 @@ import numpy as np
 from cyclopts import App
 
 from isrlearn import ISR, ISRClassifier, ISRCov, ISRMean, LogisticHead
-from isrlearn._rules import environment_folds, stratified_part
 from isrlearn.datasets import load_colored_digits
 from isrlearn.io import read_data
 from isrlearn.leaderboard._preparation import prepare
 from isrlearn.metrics import group_scores
+from isrlearn.selection._rules import environment_folds, stratified_part
 
 app = App(help=__doc__)
 REMOVALS = {

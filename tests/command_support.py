@@ -112,8 +112,7 @@ def _rows(path, n=160):
 
 
 def _store(path):
-    from isrlearn.benchmark import Store, grid
-    from isrlearn.benchmark import run as run_jobs
+    from isrlearn.benchmark import Store, grid, run as run_jobs
 
     store = Store(path).create()
     run_jobs(grid(("oracle", "isr-mean"), ("3",), (2, 3), range(1)), store)

@@ -5,8 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 SEED = os.environ.get("ISRLEARN_SEED", "")
 

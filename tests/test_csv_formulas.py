@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from bench_support import result_of
 from command_support import run
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import isrlearn
 from isrlearn import compare

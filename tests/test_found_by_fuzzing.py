@@ -8,7 +8,6 @@ import pytest
 
 import isrlearn
 from isrlearn import ISR, ISRClassifier, ISRMean, ISRRegressor
-from isrlearn._conditioning import covariance_evidence, given_classes
 from isrlearn.exceptions import (
     DataError,
     FeatureFileError,
@@ -18,6 +17,7 @@ from isrlearn.exceptions import (
 )
 from isrlearn.io import FeatureFile, Schema, open_rows, read_data
 from isrlearn.moments import CellMoments
+from isrlearn.moments._conditioning import covariance_evidence, given_classes
 from isrlearn.subspace import Subspace
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 from fuzz.targets import ENTRIES
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 CASES = 500
 

@@ -245,7 +245,7 @@ SKOPS = {
         lambda: node(
             "MethodNode",
             "ISRMean",
-            "isrlearn._transformers",
+            "isrlearn.estimators._transformers",
             content={"func": "__init__", "obj": node("ObjectNode", "ISRMean", "isrlearn")},
         ),
         {},

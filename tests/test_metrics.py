@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import seeds
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.dummy import DummyClassifier
 
 from isrlearn.metrics import (

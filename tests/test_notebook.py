@@ -25,7 +25,7 @@ from isrlearn import (
     plots,
     select,
 )
-from isrlearn._html import MOST_COLUMNS, MOST_ROWS, table
+from isrlearn.display import MOST_COLUMNS, MOST_ROWS, table
 from isrlearn.metrics import group_scores
 
 HOSTILE = "<script>alert('x')</script>&\"</td>"

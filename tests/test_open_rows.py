@@ -5,11 +5,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from isrlearn import ISRClassifier, ISRMean, _chunks
+from isrlearn import ISRClassifier, ISRMean
 from isrlearn.exceptions import DataError, FeatureFileError
 from isrlearn.io import Features, FeatureWriter, open_rows, read_data
 from isrlearn.io._open import open_file
 from isrlearn.io._roles import asked_for
+from isrlearn.rows import _source
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("safetensors")
@@ -26,7 +27,7 @@ TABLES = ["parquet"]
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """A few rows make a chunk."""
-    monkeypatch.setattr(_chunks, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(_source, "CHUNK_BYTES", 500)
 
 
 def draw(random, n_rows=None, n_features=3):

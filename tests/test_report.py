@@ -21,7 +21,7 @@ from isrlearn._shown import (
     show_rows,
     spectrum_band,
 )
-from isrlearn._text import isolated, visible
+from isrlearn.display import isolated, visible
 from isrlearn.io import read_data
 from isrlearn.leaderboard import Entry, Interval, fit_data
 from isrlearn.leaderboard._bootstrap import interval, worst_group_draws

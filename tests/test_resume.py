@@ -8,14 +8,16 @@ from chunk_support import cut, draw_chunkable
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from isrlearn import ISR, CellMoments, ChunkedRows, ISRClassifier, ISRCov, ISRMean, _resume
-from isrlearn._chunks import Begun, InMemory, LocalChunks
-from isrlearn._comparison import comparable
-from isrlearn._frame import Frame
-from isrlearn._given import Chunk
-from isrlearn._passes import AddMoments, AddSlopes, AddUnits, GroupFactors, TakeSample
 from isrlearn._resume import RESULTS, _load, _save, digest
-from isrlearn._validation import check_rows
+from isrlearn.heads._head_passes import AddSlopes, TakeSample
+from isrlearn.heads._row_weights import GroupFactors
 from isrlearn.io import Resumed, open_rows
+from isrlearn.moments._comparison import comparable
+from isrlearn.moments._frame import Frame
+from isrlearn.moments._passes import AddMoments, AddUnits
+from isrlearn.rows._given import Chunk
+from isrlearn.rows._source import Begun, InMemory, LocalChunks
+from isrlearn.rows._validation import check_rows
 
 ESTIMATORS = [
     ISRMean(1),
@@ -216,7 +218,7 @@ def test_rows_of_few_values_that_are_cut_in_another_way_are_not_counted_twice(
 def test_a_fit_that_is_stopped_by_who_watches_goes_on(
     random, tmp_path, monkeypatch, save_each, kind, at_the_end
 ):
-    monkeypatch.setattr("isrlearn._chunks.CHUNK_BYTES", 2000)
+    monkeypatch.setattr("isrlearn.rows._source.CHUNK_BYTES", 2000)
     X, y, e = draw_chunkable(random)
     np.savez(tmp_path / "rows.npz", features=X, labels=y, environments=e)
     calls = []

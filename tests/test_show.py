@@ -104,7 +104,7 @@ def test_the_example_of_the_method_page_runs():
 
 def test_every_code_of_a_finding_is_on_the_method_page():
     text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
-    source = (ROOT / "src" / "isrlearn" / "_findings.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "isrlearn" / "diagnosis" / "_findings.py").read_text(encoding="utf-8")
     for code in re.findall(r'Finding\(\s+"(\w+)"', source):
         assert f"`{code}`" in text
 

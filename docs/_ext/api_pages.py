@@ -1,7 +1,6 @@
 """The reference: a page for every module and for every name in its `__all__`."""
 
 import inspect
-import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,7 +8,6 @@ from typing import Any
 
 import isrlearn
 
-NOT_A_LIBRARY = {"cli", "demo"}
 INTRODUCTION = """\
 Reference
 =========
@@ -36,11 +34,8 @@ class Entry:
 
 def modules() -> list[str]:
     """Return the names of the public modules."""
-    found = [m.name for m in pkgutil.iter_modules(isrlearn.__path__)]
-    return [
-        "isrlearn",
-        *(f"isrlearn.{n}" for n in found if n[0] != "_" and n not in NOT_A_LIBRARY),
-    ]
+    names = sorted({*isrlearn._SUBMODULES, "distributed"})
+    return ["isrlearn", *(f"isrlearn.{name}" for name in names)]
 
 
 def entries() -> list[Entry]:

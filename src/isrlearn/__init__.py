@@ -27,46 +27,50 @@ if TYPE_CHECKING:
         reproduce,
         subspace,
     )
-    from isrlearn._chunks import ChunkedRows
-    from isrlearn._folding import fold, repair_head
-    from isrlearn._heads import LogisticHead
-    from isrlearn._predictors import ISRClassifier
-    from isrlearn._rank_test import RankChoice, RankStep
-    from isrlearn._regressor import ISRRegressor
-    from isrlearn._select import Selection, select
-    from isrlearn._transformers import ISR, ISRCov, ISRMean
     from isrlearn.diagnosis import Diagnosis
+    from isrlearn.estimators import (
+        ISR,
+        ISRClassifier,
+        ISRCov,
+        ISRMean,
+        ISRRegressor,
+        fold,
+        repair_head,
+    )
+    from isrlearn.heads import LogisticHead
     from isrlearn.io import load, save
     from isrlearn.leaderboard import Comparison, compare
     from isrlearn.moments import CellMoments
     from isrlearn.reporting import Report, report
-    from isrlearn.subspace import Subspace
+    from isrlearn.rows import ChunkedRows
+    from isrlearn.selection import Selection, select
+    from isrlearn.subspace import RankChoice, RankStep, Subspace
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "CellMoments": "isrlearn.moments",
-    "ChunkedRows": "isrlearn._chunks",
+    "ChunkedRows": "isrlearn.rows",
     "Comparison": "isrlearn.leaderboard",
     "Diagnosis": "isrlearn.diagnosis",
-    "ISR": "isrlearn._transformers",
-    "ISRClassifier": "isrlearn._predictors",
-    "ISRCov": "isrlearn._transformers",
-    "ISRMean": "isrlearn._transformers",
-    "ISRRegressor": "isrlearn._regressor",
-    "LogisticHead": "isrlearn._heads",
-    "RankChoice": "isrlearn._rank_test",
-    "RankStep": "isrlearn._rank_test",
+    "ISR": "isrlearn.estimators",
+    "ISRClassifier": "isrlearn.estimators",
+    "ISRCov": "isrlearn.estimators",
+    "ISRMean": "isrlearn.estimators",
+    "ISRRegressor": "isrlearn.estimators",
+    "LogisticHead": "isrlearn.heads",
+    "RankChoice": "isrlearn.subspace",
+    "RankStep": "isrlearn.subspace",
     "Report": "isrlearn.reporting",
-    "Selection": "isrlearn._select",
+    "Selection": "isrlearn.selection",
     "Subspace": "isrlearn.subspace",
     "compare": "isrlearn.leaderboard",
-    "fold": "isrlearn._folding",
+    "fold": "isrlearn.estimators",
     "load": "isrlearn.io",
-    "repair_head": "isrlearn._folding",
+    "repair_head": "isrlearn.estimators",
     "report": "isrlearn.reporting",
     "save": "isrlearn.io",
-    "select": "isrlearn._select",
+    "select": "isrlearn.selection",
     "baselines": "isrlearn.baselines",
     "benchmark": "isrlearn.benchmark",
     "datasets": "isrlearn.datasets",

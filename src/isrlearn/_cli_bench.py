@@ -202,8 +202,7 @@ def _some(option: str, values: list[Any] | None) -> list[Any] | None:
 
 def _run(jobs: list[Any], work: Work, redo: bool) -> tuple[Any, dict[str, Any]]:
     """Run what is missing; return the store, and how much there was to do."""
-    from isrlearn.benchmark import Store, pending
-    from isrlearn.benchmark import run as run_jobs
+    from isrlearn.benchmark import Store, pending, run as run_jobs
 
     with uninterrupted(heeding=True):  # a new store is made aside, and what is aside removed
         store = Store(work.store).create()

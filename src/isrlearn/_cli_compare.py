@@ -21,7 +21,7 @@ from isrlearn._cli_support import (
     tell,
     written_together,
 )
-from isrlearn._text import visible
+from isrlearn.display import visible
 
 MANY_CLASSES = 20
 MOST_JOBS = 8  # more would wait for the slowest method
@@ -78,8 +78,7 @@ def compare(
     files = {n: may_write(out / file, force, reads=inputs) for n, file in FILES.items()}
     begin = time.monotonic()
     with working("Loading ..."):
-        from isrlearn.leaderboard import compare as run
-        from isrlearn.leaderboard import rounds_in_words
+        from isrlearn.leaderboard import compare as run, rounds_in_words
     with all_or_nothing():
         with working(f"Reading {data} ..."):
             rows = columns.read(data)

@@ -133,8 +133,7 @@ def train(
     _refuse_weights(out)
     must_exist(source.data)
     loading()
-    from isrlearn.networks import NetworkCard, rows_of
-    from isrlearn.networks import train as train_network
+    from isrlearn.networks import NetworkCard, rows_of, train as train_network
     from isrlearn.networks._backbones import lasting_name
     from isrlearn.reproduce import find_plan
 
@@ -337,7 +336,7 @@ def _write_repaired(files: list[Path], card: Any, done: Any, repaired: Path, pag
 
 
 def _transformer(method: str | None, n_spurious: int | None, seed: int) -> Any:
-    from isrlearn._transformers import ISR, ISRCov, ISRMean
+    from isrlearn.estimators import ISR, ISRCov, ISRMean
 
     if method is None and n_spurious is None:
         return None

@@ -19,7 +19,7 @@ from isrlearn._cli_support import (
     written_together,
 )
 from isrlearn._csv import InertWriter
-from isrlearn._text import brief, visible
+from isrlearn.display import brief, visible
 
 ROWS_AT_ONCE = 50_000
 MOST_GROUPS = 12  # of which a table is a quick look; a machine gets all

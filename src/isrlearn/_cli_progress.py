@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from isrlearn._cli_support import note, terminal
-from isrlearn._text import visible
+from isrlearn.display import visible
 
 PATIENCE = 2.0  # seconds in which nobody asks
 LOADING = "Loading ..."
@@ -100,8 +100,13 @@ def watching() -> Iterator[Any]:
     if not console.is_terminal:
         yield _fifths()
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as Left
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn as Left,
+    )
 
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from isrlearn._cli_signals import Interrupted, uninterrupted
 from isrlearn._files import blaming, put_in_place, staging
-from isrlearn._text import visible
+from isrlearn.display import visible
 
 USAGE_ERROR = 2
 READER_GONE = 141  # as shells tell of a program that SIGPIPE ended

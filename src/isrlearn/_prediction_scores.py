@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
 
-from isrlearn._group_scores import GroupScores, group_scores
-from isrlearn._typing import Float64Array, IntArray, LabelArray
+from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.typing import Float64Array, IntArray, LabelArray
 
 
 class PredictionScores(NamedTuple):

@@ -17,13 +17,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._chunks import Begun, ChunkedRows, LocalChunks, T, mark_of
 from isrlearn._files import write_whole
 from isrlearn._npz import read_arrays
-from isrlearn._passes import AllMoments, Sample, UnitSums
-from isrlearn._slopes import Slope
-from isrlearn._validation import Rows
-from isrlearn.moments import CellMoments
+from isrlearn.heads import Sample, Slope
+from isrlearn.moments import AllMoments, CellMoments, UnitSums
+from isrlearn.rows import (
+    Begun,
+    ChunkedRows,
+    LocalChunks,
+    Rows,
+    T,
+    mark_of,
+)
 
 SAVE_EVERY: Final = 20.0  # seconds
 RESULTS: Final[Mapping[str, Any]] = {

@@ -5,10 +5,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
-from isrlearn._workings import null_spectra
-from isrlearn.diagnosis import Diagnosis
+from isrlearn.diagnosis import Diagnosis, null_spectra
 from isrlearn.subspace import Subspace
+from isrlearn.typing import Float64Array, FloatArray, IntArray, LabelArray
 
 MOST_ROWS: Final = 1200
 EXTREMES: Final = 4  # rows shown at each end of a direction

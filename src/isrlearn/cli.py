@@ -22,7 +22,7 @@ try:  # everything that takes time: Ctrl-C may come here already
         note,
         warnings_as_notes,
     )
-    from isrlearn._text import visible
+    from isrlearn.display import visible
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("cyclopts", "rich"):
         raise

@@ -7,16 +7,14 @@ from typing import Any, Final
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn._folding import fold
-from isrlearn._predictors import ISRClassifier
 from isrlearn._shown import Head, show_rows
-from isrlearn._transformers import ISR, ISRMean
-from isrlearn._typing import Float64Array
 from isrlearn.datasets import EnvironmentRows, load_colored_digits
+from isrlearn.estimators import ISR, ISRClassifier, ISRMean, fold
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.reporting import Report
 from isrlearn.reporting._content import Made
 from isrlearn.reporting._sources import from_models
+from isrlearn.typing import Float64Array
 
 N_SPURIOUS: Final = 2  # two classes in two environments identify two directions
 PLAIN: Final = "ERM"

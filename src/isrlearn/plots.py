@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.metrics import GroupScores
 from isrlearn.subspace import Subspace
+from isrlearn.typing import Float64Array, LabelArray
 
 __all__ = ["plot_curve", "plot_group_accuracies", "plot_reliance", "plot_spectrum"]
 

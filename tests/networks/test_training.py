@@ -16,8 +16,13 @@ torch = pytest.importorskip("torch")
 
 from isrlearn.exceptions import TrainingError  # noqa: E402
 from isrlearn.metrics import group_scores  # noqa: E402
-from isrlearn.networks import NetworkRows, TrainingSettings, evaluate, train  # noqa: E402
-from isrlearn.networks import _training as training_module  # noqa: E402
+from isrlearn.networks import (  # noqa: E402
+    NetworkRows,
+    TrainingSettings,
+    _training as training_module,  # noqa: E402
+    evaluate,
+    train,
+)
 from networks.conftest import perceptron  # noqa: E402
 
 OBJECTIVES = ("erm", "reweighting", "groupdro")

@@ -5,10 +5,23 @@ from isrlearn.baselines._dro import GroupDRO
 from isrlearn.baselines._erasure import INLP, LEACE
 from isrlearn.baselines._exact import ERM, Oracle
 from isrlearn.baselines._invariant_risk import LastLayerIRM, LastLayerVREx
+from isrlearn.baselines._last_layer import LastLayerRival as LastLayerRival
 from isrlearn.baselines._probes import GroupSubsampling, LinearProbe
 from isrlearn.baselines._retraining import DFR
-from isrlearn.baselines._rivals import IGA, AdamERM, ANDMask, IRMv1, VREx
-from isrlearn.baselines._trials import Trial, fit_trials, published_trials
+from isrlearn.baselines._rivals import (
+    IGA,
+    AdamERM,
+    ANDMask,
+    IRMv1,
+    VREx,
+)
+from isrlearn.baselines._trials import (
+    PUBLISHED_STEPS as PUBLISHED_STEPS,
+    PUBLISHED_TRIALS as PUBLISHED_TRIALS,
+    Trial,
+    fit_trials,
+    published_trials,
+)
 
 __all__ = [
     "ANDMask",

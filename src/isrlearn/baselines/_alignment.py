@@ -6,11 +6,10 @@ from typing import Final
 import numpy as np
 from scipy.linalg import eigh
 
-from isrlearn._labels import UNKNOWN
-from isrlearn._logistic import weighted_covariance
-from isrlearn._typing import Float64Array, FloatArray, IntArray
-from isrlearn._validation import Rows
 from isrlearn.baselines._last_layer import Head, WeightedRival
+from isrlearn.heads import weighted_covariance
+from isrlearn.rows import UNKNOWN, Rows
+from isrlearn.typing import Float64Array, FloatArray, IntArray
 
 RIDGE: Final = 1e-3  # share of the mean variance that is added to every variance
 

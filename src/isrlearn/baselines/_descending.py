@@ -6,14 +6,11 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from isrlearn._columns import refuse_large_features
-from isrlearn._labels import UNKNOWN
-from isrlearn._numbers import check_number, seeded
-from isrlearn._typing import BoolArray, FloatArray, IntArray
-from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
 from isrlearn.baselines._trials import Trial, descend, starting_weights
+from isrlearn.rows import UNKNOWN, Rows, check_number, check_rows, refuse_large_features, seeded
+from isrlearn.typing import BoolArray, FloatArray, IntArray
 
 
 class DescendingRival(LinearRival):

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._typing import FloatArray
+from isrlearn.typing import FloatArray
 
 Gradient = Callable[[FloatArray], FloatArray]
 FIRST_DECAY: Final = 0.9

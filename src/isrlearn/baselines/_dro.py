@@ -2,12 +2,12 @@
 
 from sklearn.exceptions import ConvergenceWarning
 
-from isrlearn._validation import Rows
-from isrlearn._warnings import warn_user
 from isrlearn.baselines._environments import group_codes
 from isrlearn.baselines._last_layer import Head, LastLayerRival
 from isrlearn.baselines._softmax import SoftmaxLosses
 from isrlearn.baselines._worst_group import CERTIFIED, best_worst_group
+from isrlearn.exceptions import warn_user
+from isrlearn.rows import Rows
 
 
 class GroupDRO(LastLayerRival):

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from isrlearn._typing import IntArray
-from isrlearn._validation import Rows
-from isrlearn._warnings import warn_user
-from isrlearn.exceptions import SingleEnvironmentWarning
+from isrlearn.exceptions import SingleEnvironmentWarning, warn_user
+from isrlearn.rows import Rows
+from isrlearn.typing import IntArray
 
 
 def compared_environments(rows: Rows, given: bool, rival: str) -> IntArray:

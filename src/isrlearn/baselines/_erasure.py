@@ -7,16 +7,13 @@ import numpy as np
 from scipy.linalg import orth, qr, solve
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn._blocks import largest_values
-from isrlearn._frame import whitening
-from isrlearn._labels import UNKNOWN
-from isrlearn._logistic import SOLVED
-from isrlearn._numbers import check_number
-from isrlearn._text import brief
-from isrlearn._typing import Float64Array, FloatArray, IntArray
-from isrlearn._validation import Rows
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival
+from isrlearn.display import brief
+from isrlearn.heads import SOLVED
+from isrlearn.moments import whitening
+from isrlearn.rows import UNKNOWN, Rows, check_number, largest_values
 from isrlearn.subspace import Subspace
+from isrlearn.typing import Float64Array, FloatArray, IntArray
 
 ABSENT: Final = 1e-10  # correlation, or share of a singular value, that is rounding
 

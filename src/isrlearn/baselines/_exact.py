@@ -7,15 +7,12 @@ from scipy.linalg import null_space
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
-from isrlearn._arrays import as_numbers
-from isrlearn._blocks import largest_values
-from isrlearn._frame import feature_scales, whitening
-from isrlearn._heads import LogisticHead
-from isrlearn._logistic import SOLVED, fit_in_coordinates, weighted_covariance
-from isrlearn._text import brief, is_one_of
-from isrlearn._typing import Float64Array, FloatArray
-from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._linear import LinearRival
+from isrlearn.display import brief, is_one_of
+from isrlearn.heads import SOLVED, LogisticHead, fit_in_coordinates, weighted_covariance
+from isrlearn.moments import feature_scales, whitening
+from isrlearn.rows import Rows, as_numbers, check_rows, largest_values
+from isrlearn.typing import Float64Array, FloatArray
 
 SCALINGS: Final = (None, "standardised", "whitened")
 MOST_ITERATIONS: Final = 5000

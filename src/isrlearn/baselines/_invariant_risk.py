@@ -5,12 +5,11 @@ from typing import Final
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from isrlearn._numbers import check_number
-from isrlearn._typing import Float64Array, IntArray
-from isrlearn._validation import Rows
-from isrlearn._warnings import warn_user
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, LastLayerRival, logistic_head
 from isrlearn.baselines._softmax import SoftmaxLosses, descend
+from isrlearn.exceptions import warn_user
+from isrlearn.rows import Rows, check_number
+from isrlearn.typing import Float64Array, IntArray
 
 STILL: Final = 1e-5
 STEEP: Final = 1e-4

@@ -8,15 +8,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
-from isrlearn._columns import refuse_large_features
-from isrlearn._group_weights import scheme_weights
-from isrlearn._labels import UNKNOWN
-from isrlearn._logistic import SOLVED
-from isrlearn._text import brief, is_one_of
-from isrlearn._typing import Float64Array
-from isrlearn._validation import Rows, check_rows
 from isrlearn.baselines._environments import compared_environments
 from isrlearn.baselines._linear import LinearRival
+from isrlearn.display import brief, is_one_of
+from isrlearn.heads import SOLVED, scheme_weights
+from isrlearn.rows import UNKNOWN, Rows, check_rows, refuse_large_features
+from isrlearn.typing import Float64Array
 
 MOST_ITERATIONS: Final = 5000
 LEAST_C, MOST_C = 1e-100, 1e100

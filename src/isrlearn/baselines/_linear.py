@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._typing import Float64Array, LabelArray
-from isrlearn._validation import check_features
+from isrlearn.rows import check_features
+from isrlearn.typing import Float64Array, LabelArray
 
 
 class LinearRival(ClassifierMixin, BaseEstimator):

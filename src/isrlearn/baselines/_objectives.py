@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from isrlearn._typing import FloatArray
 from isrlearn.baselines._risk import EnvironmentRisk
+from isrlearn.typing import FloatArray
 
 Objective = Callable[[EnvironmentRisk, FloatArray, FloatArray], FloatArray]
 

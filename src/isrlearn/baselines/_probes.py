@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from isrlearn._numbers import seeded
-from isrlearn._typing import IntArray
-from isrlearn._validation import Rows
 from isrlearn.baselines._environments import group_codes
 from isrlearn.baselines._last_layer import Head, LastLayerRival, WeightedRival, logistic_head
+from isrlearn.rows import Rows, seeded
+from isrlearn.typing import IntArray
 
 
 class LinearProbe(WeightedRival):

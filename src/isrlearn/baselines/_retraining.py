@@ -6,12 +6,11 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from isrlearn._numbers import check_number, seeded
-from isrlearn._typing import Float64Array, IntArray
-from isrlearn._validation import Rows
 from isrlearn.baselines._environments import group_codes
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, LastLayerRival
 from isrlearn.baselines._probes import equal_groups
+from isrlearn.rows import Rows, check_number, seeded
+from isrlearn.typing import Float64Array, IntArray
 
 
 class DFR(LastLayerRival):

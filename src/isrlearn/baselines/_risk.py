@@ -5,7 +5,7 @@ The models are the rows of one matrix, so that one product serves them all.
 
 import numpy as np
 
-from isrlearn._typing import BoolArray, FloatArray, IntArray
+from isrlearn.typing import BoolArray, FloatArray, IntArray
 
 
 class EnvironmentRisk:

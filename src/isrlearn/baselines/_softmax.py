@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from isrlearn._typing import Float64Array, FloatArray, IntArray
+from isrlearn.typing import Float64Array, FloatArray, IntArray
 
 Objective = Callable[[Float64Array], tuple[float, Float64Array]]
 

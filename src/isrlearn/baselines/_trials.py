@@ -7,9 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._numbers import check_number
-from isrlearn._text import brief
-from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
 from isrlearn.baselines._descent import adam, plain_descent
 from isrlearn.baselines._objectives import (
     Objective,
@@ -20,6 +17,9 @@ from isrlearn.baselines._objectives import (
     vrex_gradient,
 )
 from isrlearn.baselines._risk import EnvironmentRisk
+from isrlearn.display import brief
+from isrlearn.rows import check_number
+from isrlearn.typing import BoolArray, Float64Array, FloatArray, IntArray
 
 PUBLISHED_STEPS: Final = 10_000
 PUBLISHED_TRIALS: Final = 20

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import logsumexp, softmax
 
-from isrlearn._typing import Float64Array, IntArray
 from isrlearn.baselines._softmax import SoftmaxLosses, descend
+from isrlearn.typing import Float64Array, IntArray
 
 GOAL: Final = 1e-6
 """Gap, relative to the objective, at which the search ends."""

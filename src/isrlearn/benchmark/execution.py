@@ -11,12 +11,12 @@ import numpy as np
 from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
-from isrlearn._typing import BoolArray, Float64Array, FloatArray, LabelArray
-from isrlearn.baselines._trials import fit_trials, published_trials
+from isrlearn.baselines import fit_trials, published_trials
 from isrlearn.benchmark.methods import METHODS, Maker, Method, method_named
 from isrlearn.benchmark.spec import Job, Problem
 from isrlearn.datasets import EnvironmentRows
 from isrlearn.exceptions import JobError
+from isrlearn.typing import BoolArray, Float64Array, FloatArray, LabelArray
 
 
 @dataclass(frozen=True)

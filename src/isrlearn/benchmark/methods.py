@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from isrlearn._plugins import load_named
-from isrlearn._predictors import ISRClassifier
-from isrlearn._transformers import ISR, ISRCov, ISRMean
-from isrlearn.baselines import ERM, Oracle
-from isrlearn.baselines._trials import PUBLISHED_STEPS, PUBLISHED_TRIALS
+from isrlearn.baselines import ERM, PUBLISHED_STEPS, PUBLISHED_TRIALS, Oracle
 from isrlearn.datasets import LinearUnitTest
+from isrlearn.estimators import ISR, ISRClassifier, ISRCov, ISRMean
 
 Maker = Callable[[LinearUnitTest, int], Any]
 """Maps the unit test and the number of environments in the training rows to an estimator."""

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from isrlearn._numbers import check_number
 from isrlearn.benchmark.methods import method_named
 from isrlearn.datasets import LinearUnitTest
+from isrlearn.rows import check_number
 
 PROTOCOL: Final = 3
 """Raised whenever the same job would give other numbers; part of every hash."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from isrlearn._typing import Float64Array, LabelArray
+from isrlearn.typing import Float64Array, LabelArray
 
 
 class EnvironmentRows(NamedTuple):

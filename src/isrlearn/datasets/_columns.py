@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from isrlearn._limits import refuse_columns, refuse_long_lines, refuse_long_text
-from isrlearn._text import brief
-from isrlearn._typing import IntArray
 from isrlearn.datasets._examples import SPLITS
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
+from isrlearn.typing import IntArray
 
 
 class Table:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from isrlearn._numbers import check_number, seeded
 from isrlearn.datasets._base import EnvironmentRows
+from isrlearn.rows import check_number, seeded
 
 COLORS = np.array(["red", "green"])
 

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 
 from isrlearn._limits import refuse_irregular
-from isrlearn._text import brief
-from isrlearn._typing import IntArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
+from isrlearn.typing import IntArray
 
 SPLITS: Final = ("train", "validation", "test")
 SHOWN: Final = 3

@@ -5,11 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._arrays import as_numbers
-from isrlearn._numbers import check_number, seeded
-from isrlearn._typing import Float64Array
 from isrlearn.datasets._base import EnvironmentRows
 from isrlearn.moments import CellMoments
+from isrlearn.rows import as_numbers, check_number, seeded
+from isrlearn.typing import Float64Array
 
 MOST_ENVIRONMENTS: Final = 10**6
 MOST_DIMENSIONS: Final = 10**4  # of which a square matrix is drawn

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from isrlearn._npz import array_names, read_arrays
-from isrlearn._text import brief
-from isrlearn._typing import IntArray
 from isrlearn.datasets._columns import Table, first_there, splits_by_number_or_name
 from isrlearn.datasets._examples import ExampleSet
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
+from isrlearn.typing import IntArray
 
 ADDRESS: Final = "https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip"
 SPLIT_ADDRESS: Final = (

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._numbers import check_number
-from isrlearn._typing import Float64Array, LabelArray
 from isrlearn.datasets._base import EnvironmentRows
+from isrlearn.rows import check_number
+from isrlearn.typing import Float64Array, LabelArray
 
 EXAMPLES: Final = ("1", "1s", "2", "2s", "3", "3s", "3'", "3s'")
 SPLITS: Final = ("train", "validation", "test")

@@ -5,10 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isrlearn._given import Chunk
 from isrlearn.exceptions import DataError
 from isrlearn.io._open import Prepare, RowFile, open_file
 from isrlearn.io._roles import Asked
+from isrlearn.rows import Chunk
 
 
 class FilePart(NamedTuple):

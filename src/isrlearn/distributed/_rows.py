@@ -9,22 +9,22 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._chunks import (
-    NO_ROWS,
-    ChunkedRows,
-    LocalChunks,
-    NoRowsError,
-    T,
-    Watch,
-    checked,
-)
-from isrlearn._device import on_device
-from isrlearn._given import Chunk
-from isrlearn._validation import Rows
 from isrlearn.distributed._files import parts_of_files
 from isrlearn.io._open import Prepare
 from isrlearn.io._roles import asked_for
 from isrlearn.io._rows import TRAIN
+from isrlearn.rows import (
+    NO_ROWS,
+    Chunk,
+    ChunkedRows,
+    LocalChunks,
+    NoRowsError,
+    Rows,
+    T,
+    Watch,
+    checked,
+    on_device,
+)
 
 TASKS_PER_WORKER: Final = 2  # few, since each waits for the scheduler
 FAN_IN: Final = 8  # sums that one task adds

@@ -12,10 +12,10 @@ import numpy as np
 
 from isrlearn._limits import refuse_bytes, refuse_irregular, refuse_rows
 from isrlearn._npz import ObjectArrayError, array_names, read_arrays
-from isrlearn._typing import FloatArray
 from isrlearn.exceptions import DataError, FeatureFileError
 from isrlearn.io._features import MANIFEST, FeatureFile
 from isrlearn.io._values import Texts, known_text, nearest, number_text
+from isrlearn.typing import FloatArray
 
 FEATURES: Final = "features"
 UNKNOWN: Final = "-1"

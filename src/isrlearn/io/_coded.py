@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from isrlearn._typing import IntArray, LabelArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._values import Texts, codes_of, crossed, known_text, number_text, split_codes
+from isrlearn.typing import IntArray, LabelArray
 
 
 @dataclass(frozen=True, eq=False)

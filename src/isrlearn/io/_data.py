@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._text import brief
-from isrlearn._typing import FloatArray, IntArray, LabelArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import (
     Archive,
@@ -31,6 +30,7 @@ from isrlearn.io._rows import TRAIN, Rows, Source, column_texts, read_rows
 from isrlearn.io._schema import Schema
 from isrlearn.io._tables import Table, read_csv, read_parquet
 from isrlearn.io._values import Texts, named
+from isrlearn.typing import FloatArray, IntArray, LabelArray
 
 FEWEST_ROWS_OF_A_CLASS: Final = 2
 READERS: Final[Mapping[str, Callable[[Path], Source]]] = {

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._text import brief
-from isrlearn._typing import BoolArray, Float64Array, FloatArray, IntArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Column
 from isrlearn.io._tables import OtherCells, Table
 from isrlearn.io._values import closest, is_date, is_formula, listed, named
+from isrlearn.typing import BoolArray, Float64Array, FloatArray, IntArray
 
 MOST_CATEGORIES: Final = 20
 MOSTLY: Final = 0.8

@@ -15,10 +15,10 @@ import numpy as np
 
 from isrlearn._files import only_user, sweep, write_whole
 from isrlearn._limits import refuse_irregular
-from isrlearn._numbers import check_number
-from isrlearn._typing import FloatArray, IntArray
 from isrlearn.exceptions import FeatureFileError
 from isrlearn.io._manifest import MANIFEST, Kind, Manifest, Shard, read_manifest, write_manifest
+from isrlearn.rows import check_number
+from isrlearn.typing import FloatArray, IntArray
 
 MOST_ROWS: Final = 2**31 - 1  # of a shard
 COLUMNS: Final = ("features", "labels", "environments", "split")

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._labels import is_missing
-from isrlearn._typing import Float64Array
 from isrlearn.io._encoding import encode_columns, refuse_absent
 from isrlearn.io._schema import Column, Schema
 from isrlearn.io._tables import Cells, NumberCells, Table, TextCells, refuse_repeated
 from isrlearn.io._values import known_text, number_text
+from isrlearn.rows import is_missing
+from isrlearn.typing import Float64Array
 
 FRAME: Final = Path("the DataFrame")  # messages name it where a table of a file has its path
 

@@ -8,15 +8,15 @@ from typing import Any, Final, Self
 import numpy as np
 from scipy.special import expit, softmax
 
-from isrlearn._folding import fold
-from isrlearn._labels import LONGEST
 from isrlearn._limits import refuse_wide_names
-from isrlearn._text import brief, is_one_of
-from isrlearn._typing import Float64Array, LabelArray
+from isrlearn.display import brief, is_one_of
+from isrlearn.estimators import fold
 from isrlearn.exceptions import ModelFileError
 from isrlearn.io._frames import frame_features, is_frame
 from isrlearn.io._schema import Column, Schema
 from isrlearn.io._tensors import protocol_of, read_tensors, write_tensors
+from isrlearn.rows import LONGEST
+from isrlearn.typing import Float64Array, LabelArray
 
 PROTOCOL: Final = 2
 """2: sealed. 1 is read as well."""

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from isrlearn._files import write_whole
-from isrlearn._folding import fold
 from isrlearn._seal import UNSEALED, seal
-from isrlearn._typing import Float64Array, LabelArray
+from isrlearn.estimators import fold
 from isrlearn.io._model import LinearModel
+from isrlearn.typing import Float64Array, LabelArray
 
 OPSET: Final = 17
 IR_VERSION: Final = 8  # what runtimes of 2022 read

@@ -9,11 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._chunks import LocalChunks, Watch
-from isrlearn._given import Chunk
-from isrlearn._labels import BIN_THEM
-from isrlearn._text import brief
-from isrlearn._typing import BoolArray, FloatArray, LabelArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError, FeatureFileError
 from isrlearn.io._archives import DAMAGE, damaged, require_rows
 from isrlearn.io._coded import Coded, coded, crossed_columns, refuse_length, split_of
@@ -29,6 +25,8 @@ from isrlearn.io._roles import ARRAY, COLUMN, Asked, Roles, asked_for, find_role
 from isrlearn.io._rows import TRAIN
 from isrlearn.io._schema import Column, Schema
 from isrlearn.io._values import refuse_formula, refuse_measurements, refuse_wide
+from isrlearn.rows import BIN_THEM, Chunk, LocalChunks, Watch
+from isrlearn.typing import BoolArray, FloatArray, LabelArray
 
 READERS: Final[Mapping[str, Callable[[Path], Reader]]] = {
     ".npz": npz_reader,

@@ -7,10 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._chunks import chunk_rows
 from isrlearn._limits import refuse_rows
 from isrlearn._npz import opened_array
-from isrlearn._typing import FloatArray
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import FEATURES, open_npz, require_safetensors
 from isrlearn.io._coded import distinct_texts
@@ -18,6 +16,8 @@ from isrlearn.io._features import FeatureFile
 from isrlearn.io._parquet import flat_names, opened_parquet, read_columns
 from isrlearn.io._tables import INDEX, dictionary_texts, refuse_repeated
 from isrlearn.io._values import Texts, named, nearest
+from isrlearn.rows import chunk_rows
+from isrlearn.typing import FloatArray
 
 NUMBERS: Final = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from isrlearn._text import brief
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._schema import Schema
 from isrlearn.io._values import MOST_LISTED, Texts, holds_split, looks_like_split, named, nearest

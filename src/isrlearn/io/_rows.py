@@ -6,9 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from isrlearn._labels import BIN_THEM
-from isrlearn._text import brief
-from isrlearn._typing import BoolArray, IntArray, LabelArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._archives import UNKNOWN, Archive
 from isrlearn.io._roles import Roles
@@ -22,6 +20,8 @@ from isrlearn.io._values import (
     refuse_wide,
     split_codes,
 )
+from isrlearn.rows import BIN_THEM
+from isrlearn.typing import BoolArray, IntArray, LabelArray
 
 Source: TypeAlias = Table | Archive
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from isrlearn._limits import LONGEST_NAME, MOST_CATEGORIES, MOST_NAMES
-from isrlearn._text import brief
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._values import named
 

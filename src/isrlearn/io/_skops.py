@@ -1,6 +1,7 @@
 """Whole estimators in skops files: sealed, never pickled, of types that are known."""
 
 import copy
+import io
 import json
 import zipfile
 from collections.abc import Sequence
@@ -9,52 +10,56 @@ from typing import Any, Final
 
 from sklearn.base import BaseEstimator
 
-from isrlearn._base import ISRTransformer
 from isrlearn._files import write_whole
 from isrlearn._json import parse_json
 from isrlearn._seal import UNSEALED, is_whole, seal
+from isrlearn.estimators import ISRTransformer
 from isrlearn.exceptions import ModelFileError
-from isrlearn.io._skops_parts import check_parts
+from isrlearn.io._skops_parts import DEEPEST, SCHEMA, check_parts
 
 PROTOCOL: Final = 1
 LARGEST_SCATTERS: Final = 64 * 2**20
 """Bytes of scatters that are kept; larger ones are left out, and a diagnosis tells less."""
-TRUSTED: Final = tuple(
-    f"isrlearn.{name}"
-    for name in (
-        "_frame.Frame",
-        "_heads.LogisticHead",
-        "_nulls.Evidence",
-        "_predictors.ISRClassifier",
-        "_rank_test.RankChoice",
-        "_rank_test.RankStep",
-        "_regressor.ISRRegressor",
-        "_search.Found",
-        "_transformers.ISR",
-        "_transformers.ISRCov",
-        "_transformers.ISRMean",
-        "_workings.Workings",
-        "baselines._alignment.CORAL",
-        "baselines._dro.GroupDRO",
-        "baselines._erasure.INLP",
-        "baselines._erasure.LEACE",
-        "baselines._exact.ERM",
-        "baselines._exact.Oracle",
-        "baselines._invariant_risk.LastLayerIRM",
-        "baselines._invariant_risk.LastLayerVREx",
-        "baselines._probes.GroupSubsampling",
-        "baselines._probes.LinearProbe",
-        "baselines._retraining.DFR",
-        "baselines._rivals.ANDMask",
-        "baselines._rivals.AdamERM",
-        "baselines._rivals.IGA",
-        "baselines._rivals.IRMv1",
-        "baselines._rivals.VREx",
-        "moments.CellMoments",
-        "subspace.Subspace",
-    )
-) + ("numpy.dtype",)
+OURS: Final = {
+    "baselines._alignment": ("CORAL",),
+    "baselines._dro": ("GroupDRO",),
+    "baselines._erasure": ("INLP", "LEACE"),
+    "baselines._exact": ("ERM", "Oracle"),
+    "baselines._invariant_risk": ("LastLayerIRM", "LastLayerVREx"),
+    "baselines._probes": ("GroupSubsampling", "LinearProbe"),
+    "baselines._retraining": ("DFR",),
+    "baselines._rivals": ("ANDMask", "AdamERM", "IGA", "IRMv1", "VREx"),
+    "estimators._classifier": ("ISRClassifier",),
+    "estimators._regressor": ("ISRRegressor",),
+    "estimators._transformers": ("ISR", "ISRCov", "ISRMean"),
+    "heads._logistic_head": ("LogisticHead",),
+    "moments._cells": ("CellMoments",),
+    "moments._frame": ("Frame",),
+    "moments._nulls": ("Evidence",),
+    "subspace._rank_test": ("RankChoice", "RankStep"),
+    "subspace._search": ("Found",),
+    "subspace._subspace": ("Subspace",),
+    "subspace._workings": ("Workings",),
+}
+TRUSTED: Final = (
+    *(f"isrlearn.{module}.{name}" for module, names in OURS.items() for name in names),
+    "numpy.dtype",
+)
 """Types that a file may name, beside those that skops itself trusts."""
+MOVED: Final = {
+    "_frame": "moments._frame",
+    "_heads": "heads._logistic_head",
+    "_nulls": "moments._nulls",
+    "_predictors": "estimators._classifier",
+    "_rank_test": "subspace._rank_test",
+    "_regressor": "estimators._regressor",
+    "_search": "subspace._search",
+    "_transformers": "estimators._transformers",
+    "_workings": "subspace._workings",
+    "moments": "moments._cells",
+    "subspace": "subspace._subspace",
+}
+"""Where modules that earlier files name are now."""
 
 
 def write_estimator(estimator: Any, path: Path) -> None:
@@ -100,25 +105,58 @@ def read_estimator(path: Path, trusted: Sequence[str] = ()) -> Any:
     trusted : sequence of str, default=()
         Other types that it may name.
     """
-    from skops.io import get_untrusted_types, load
+    from skops.io import get_untrusted_types, loads
 
     _check(path)
     allowed = {*TRUSTED, *trusted}
     try:
-        check_parts(path, TRUSTED, trusted)
-        unknown = sorted(set(get_untrusted_types(file=path)) - allowed)
+        check_parts(path, {*TRUSTED, *_names_before()}, trusted)
+        data = _with_modules_of_now(path)
+        unknown = sorted(set(get_untrusted_types(data=data)) - allowed)
         if unknown:
             raise ModelFileError(
                 f"{path} names types that are not trusted: {', '.join(unknown)[:200]}. If you know "
                 "and trust them, load it with trusted=[...]; else do not use it."
             )
-        return load(path, trusted=sorted(allowed))
+        return loads(data, trusted=sorted(allowed))
     except ModelFileError:
         raise
     # Whatever skops, NumPy or an estimator says of a file that was made by hand.
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise ModelFileError(f"{path} cannot be read as a model ({reason}).") from error
+
+
+def _names_before() -> list[str]:
+    """Return the names that earlier files have for types that were moved since."""
+    return [
+        f"isrlearn.{before}.{name}" for before, now in MOVED.items() for name in OURS.get(now, ())
+    ]
+
+
+def _with_modules_of_now(path: Path) -> bytes:
+    """Return the bytes of a file in which each of our types is named where it is now."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(written, "w") as target:
+        for member in source.infolist():
+            content = source.read(member)
+            if member.filename == SCHEMA:
+                schema = parse_json(content.decode("utf-8"), DEEPEST)
+                _rename_modules(schema)
+                content = json.dumps(schema).encode()
+            target.writestr(member, content)
+    return written.getvalue()
+
+
+def _rename_modules(value: Any) -> None:
+    if isinstance(value, dict):
+        module = str(value.get("__module__", ""))
+        if module.startswith("isrlearn."):
+            own = module.removeprefix("isrlearn.")
+            value["__module__"] = f"isrlearn.{MOVED.get(own, own)}"
+    for child in value.values() if isinstance(value, dict) else value:
+        if isinstance(child, dict | list):
+            _rename_modules(child)
 
 
 def _check(path: Path) -> None:

@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from isrlearn._limits import refuse_columns, refuse_long_lines, refuse_long_text
-from isrlearn._text import brief
-from isrlearn._typing import Float64Array, IntArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.io._parquet import flat_names, opened_parquet, read_columns
 from isrlearn.io._values import (
@@ -27,6 +26,7 @@ from isrlearn.io._values import (
     number_text,
     refuse_formula,
 )
+from isrlearn.typing import Float64Array, IntArray
 
 SEPARATORS: Final = (",", ";", "\t")
 ROWS_TO_SNIFF: Final = 20

@@ -10,8 +10,8 @@ import numpy as np
 from isrlearn._files import write_whole
 from isrlearn._json import parse_json
 from isrlearn._seal import UNSEALED, is_whole, seal
-from isrlearn._typing import Float64Array
 from isrlearn.exceptions import ModelFileError
+from isrlearn.typing import Float64Array
 
 CARD: Final = "isrlearn"
 SEAL: Final = "seal"

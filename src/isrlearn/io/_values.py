@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from isrlearn._labels import LONGEST, MOST_NUMBERS, too_many_values
 from isrlearn._limits import refuse_wide_names
-from isrlearn._text import brief
-from isrlearn._typing import IntArray, LabelArray
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
+from isrlearn.rows import LONGEST, MOST_NUMBERS, too_many_values
+from isrlearn.typing import IntArray, LabelArray
 
 Texts: TypeAlias = Sequence[str | None]
 Code: TypeAlias = int | str

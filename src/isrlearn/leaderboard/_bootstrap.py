@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from isrlearn._typing import BoolArray, Float64Array, IntArray
+from isrlearn.typing import BoolArray, Float64Array, IntArray
 
 DRAWS: Final = 2000
 TAILS: Final = (0.025, 0.975)

@@ -7,15 +7,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils import check_array
 
-from isrlearn._arrays import as_rows, refuse_kind
-from isrlearn._columns import naming_columns
-from isrlearn._labels import UNKNOWN, as_labels, encode_labels, refuse_measurements
-from isrlearn._numbers import check_number
-from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
-from isrlearn._targets import MISSING_LABELS
-from isrlearn._text import brief
-from isrlearn._typing import FLOATS, FloatArray, IntArray, LabelArray
-from isrlearn._validation import encode_environments, refuse_continuous
+from isrlearn.display import brief
 from isrlearn.leaderboard._bootstrap import DRAWS
 from isrlearn.leaderboard._entries import complete, entries_of, notes_on, tested_groups
 from isrlearn.leaderboard._methods import Method, chosen_methods
@@ -24,6 +16,27 @@ from isrlearn.leaderboard._result import Comparison
 from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
 from isrlearn.leaderboard._scene import Table, scene_of
 from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, Round, default_test, rounds
+from isrlearn.rows import (
+    MISSING_LABELS,
+    UNKNOWN,
+    as_labels,
+    as_rows,
+    check_number,
+    encode_environments,
+    encode_labels,
+    naming_columns,
+    refuse_continuous,
+    refuse_kind,
+    refuse_measurements,
+)
+from isrlearn.selection import (
+    LEAVE_ONE_OUT,
+    WORST_GROUP,
+    check_rule,
+    environment_folds,
+    known,
+)
+from isrlearn.typing import FLOATS, FloatArray, IntArray, LabelArray
 
 SEEDS: Final = 3
 Watch = Callable[[str, int, int], None]

@@ -5,9 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from isrlearn._rules import FEWEST_ROWS, LEAVE_ONE_OUT
-from isrlearn._select import in_words
-from isrlearn._typing import BoolArray, Float64Array, IntArray, LabelArray
 from isrlearn.leaderboard._bootstrap import (
     Interval,
     difference_interval,
@@ -30,6 +27,8 @@ from isrlearn.leaderboard._splits import (
     groups_of,
     untrained,
 )
+from isrlearn.selection import FEWEST_ROWS, LEAVE_ONE_OUT, in_words
+from isrlearn.typing import BoolArray, Float64Array, IntArray, LabelArray
 
 
 def entries_of(

@@ -9,16 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from isrlearn import __version__
-from isrlearn._folding import fold
-from isrlearn._grid import fresh
-from isrlearn._predictors import ISRClassifier
-from isrlearn._rules import known
-from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._shown import Head
-from isrlearn._text import brief, is_one_of
-from isrlearn._transformers import ISR, default_isr
-from isrlearn._typing import IntArray, LabelArray
 from isrlearn.diagnosis import Diagnosis
+from isrlearn.display import brief, is_one_of
+from isrlearn.estimators import ISR, ISRClassifier, default_isr, fold
 from isrlearn.io import Data, LinearModel
 from isrlearn.io._model import with_class_sizes
 from isrlearn.leaderboard._methods import Method
@@ -34,7 +28,9 @@ from isrlearn.leaderboard._shipping import (
 )
 from isrlearn.leaderboard._splits import empty_groups, untrained
 from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.selection import Selection, Watch, fresh, in_words, known, select
 from isrlearn.subspace import Subspace
+from isrlearn.typing import IntArray, LabelArray
 
 TRAIN: Final = "train"
 

@@ -9,15 +9,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from sklearn.base import clone
 
-from isrlearn._chunks import ChunkedRows
-from isrlearn._folding import fold
-from isrlearn._grid import fresh
-from isrlearn._predictor_base import labelled_environments
-from isrlearn._predictors import ISRClassifier
-from isrlearn._select import Selection, Watch, in_words, select
 from isrlearn._shown import Head
-from isrlearn._typing import FloatArray, LabelArray
-from isrlearn._validation import Rows
+from isrlearn.estimators import ISRClassifier, fold, labelled_environments
 from isrlearn.io import LinearModel
 from isrlearn.io._data import check_classes, check_environments
 from isrlearn.io._open import RowFile
@@ -27,6 +20,9 @@ from isrlearn.leaderboard._scene import Scene
 from isrlearn.leaderboard._shipping import Asked, Fitter, Sample, Shipped, settle
 from isrlearn.leaderboard._splits import empty_groups
 from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.rows import ChunkedRows, Rows
+from isrlearn.selection import Selection, Watch, fresh, in_words, select
+from isrlearn.typing import FloatArray, LabelArray
 
 SAMPLE_ROWS: Final = 20_000
 SAMPLE_BYTES: Final = 2**27

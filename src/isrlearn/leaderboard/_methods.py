@@ -11,8 +11,9 @@ from sklearn.base import clone
 
 from isrlearn import baselines
 from isrlearn._plugins import load_named
-from isrlearn._predictors import ISRClassifier
-from isrlearn._select import (
+from isrlearn.display import brief
+from isrlearn.estimators import ISRClassifier
+from isrlearn.selection import (
     FEW_CLASSES,
     ROBUST_STRENGTHS,
     STRENGTHS,
@@ -20,7 +21,6 @@ from isrlearn._select import (
     isr_grid,
     strengths,
 )
-from isrlearn._text import brief
 
 ISR_KEY: Final = "isr"
 CHOSEN_KEY: Final = "isr-chosen"

@@ -6,11 +6,10 @@ from typing import Any, Final
 import numpy as np
 from sklearn.decomposition import PCA
 
-from isrlearn._columns import refuse_large_features
-from isrlearn._frame import FEW_COORDINATES, ROWS_PER_COORDINATE, feature_scales, whitening
-from isrlearn._numbers import check_number
-from isrlearn._text import brief
-from isrlearn._typing import Float64Array, FloatArray
+from isrlearn.display import brief
+from isrlearn.moments import FEW_COORDINATES, ROWS_PER_COORDINATE, feature_scales, whitening
+from isrlearn.rows import check_number, refuse_large_features
+from isrlearn.typing import Float64Array, FloatArray
 
 COMPONENTS: Final = 100
 IMPUTATIONS: Final = (None, "median")

@@ -7,11 +7,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from isrlearn._rules import LEAVE_ONE_OUT, WORST_GROUP, known
-from isrlearn._typing import LabelArray
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, TWINS
 from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, RANDOM, SPLIT, Round, empty_groups, rounds
+from isrlearn.selection import LEAVE_ONE_OUT, WORST_GROUP, known
+from isrlearn.typing import LabelArray
 
 HERE: Final = "environments like these"
 QUESTIONS: Final = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from isrlearn._csv import write_records
 from isrlearn._files import write_whole
-from isrlearn._html import bullets, table, tagged, titled
+from isrlearn.display import bullets, table, tagged, titled
 from isrlearn.leaderboard._bootstrap import Interval
 from isrlearn.leaderboard._recommendation import Recommendation, ends
 from isrlearn.leaderboard._run import Failure, Outcome

@@ -11,16 +11,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import NotFittedError
 
-from isrlearn._folding import fold
-from isrlearn._grid import fit_with
-from isrlearn._predictors import ISRClassifier
-from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
-from isrlearn._select import Selection, select
-from isrlearn._transformers import ISR
-from isrlearn._typing import Float64Array, FloatArray, IntArray, LabelArray
 from isrlearn._workers import obey
+from isrlearn.estimators import ISR, ISRClassifier, fold
 from isrlearn.leaderboard._methods import TWINS, VALIDATION, Method
 from isrlearn.leaderboard._splits import Round
+from isrlearn.selection import LEAVE_ONE_OUT, Selection, fit_with, select, stratified_part
+from isrlearn.typing import Float64Array, FloatArray, IntArray, LabelArray
 
 Part = tuple[FloatArray, LabelArray, LabelArray]
 

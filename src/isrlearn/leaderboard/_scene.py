@@ -8,20 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from isrlearn._folding import fold
-from isrlearn._heads import LogisticHead
-from isrlearn._logistic import SOLVED
-from isrlearn._predictors import ISRClassifier
-from isrlearn._rules import stratified_part
 from isrlearn._shown import SAMPLE, UNNUMBERED, Head, Shown, show_rows
-from isrlearn._transformers import ISR, default_isr
-from isrlearn._typing import FloatArray, IntArray, LabelArray
+from isrlearn.estimators import ISR, ISRClassifier, default_isr, fold
+from isrlearn.heads import SOLVED, LogisticHead
 from isrlearn.leaderboard._methods import ISR_KEY, TWINS
 from isrlearn.leaderboard._preparation import Preparation, prepare
 from isrlearn.leaderboard._run import Outcome
 from isrlearn.leaderboard._splits import Round
 from isrlearn.metrics import GroupScores, group_scores
+from isrlearn.selection import stratified_part
 from isrlearn.subspace import Subspace
+from isrlearn.typing import FloatArray, IntArray, LabelArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,13 +7,12 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from sklearn.base import clone
 
-from isrlearn._rules import WORST_GROUP
-from isrlearn._select import Selection, default_grid, in_words, isr_grid
 from isrlearn._shown import amounts_of, shares_removed
-from isrlearn._text import brief
-from isrlearn._transformers import ISR
-from isrlearn._typing import FloatArray, LabelArray
+from isrlearn.display import brief
+from isrlearn.estimators import ISR
 from isrlearn.leaderboard._methods import CHOSEN_KEY, ISR_KEY, Method, chosen_methods
+from isrlearn.selection import WORST_GROUP, Selection, default_grid, in_words, isr_grid
+from isrlearn.typing import FloatArray, LabelArray
 
 DISAGREE: Final = 0.05  # share of rows that two models predict differently
 SAME: Final = 0.2  # radians between subspaces that are told apart no more

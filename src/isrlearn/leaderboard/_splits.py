@@ -6,11 +6,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from isrlearn._labels import UNKNOWN
-from isrlearn._rules import LEAVE_ONE_OUT, stratified_part
-from isrlearn._text import brief
-from isrlearn._typing import IntArray, LabelArray
-from isrlearn._validation import encode_environments
+from isrlearn.display import brief
+from isrlearn.rows import UNKNOWN, encode_environments
+from isrlearn.selection import LEAVE_ONE_OUT, stratified_part
+from isrlearn.typing import IntArray, LabelArray
 
 SPLIT: Final = "split"
 RANDOM: Final = "random"

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from isrlearn._typing import IntArray
+from isrlearn.typing import IntArray
 
 
 def to_device(inputs: Any, device: torch.device) -> Any:

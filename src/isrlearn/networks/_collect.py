@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from isrlearn._typing import FloatArray
 from isrlearn.io import FeatureFile, Features, FeatureWriter
 from isrlearn.networks._calling import (
     as_codes,
@@ -24,6 +23,7 @@ from isrlearn.networks._calling import (
 from isrlearn.networks._checkpoints import network_digest
 from isrlearn.networks._layers import inputs_of, last_linear, one_row_each, refuse_hidden
 from isrlearn.networks._progress import Progress, showing
+from isrlearn.typing import FloatArray
 
 
 def collect_features(

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import torch
 
-from isrlearn._text import brief
 from isrlearn.datasets import ExampleSet
+from isrlearn.display import brief
 from isrlearn.exceptions import DataError
 from isrlearn.networks._rows import NetworkRows
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from isrlearn._typing import Float64Array, IntArray
+from isrlearn.typing import Float64Array, IntArray
 
 OBJECTIVES: Final = ("erm", "reweighting", "groupdro")
 

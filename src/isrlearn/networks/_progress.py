@@ -16,8 +16,7 @@ def showing(progress: Progress) -> Iterator[Callable[[int], None]]:
     if not progress:
         yield lambda n_rows: None
         return
-    from rich.progress import Progress as Bar
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:.0f} rows"), TimeElapsedColumn())
     with Bar(*columns, transient=True) as bar:

@@ -11,25 +11,27 @@ from sklearn.base import clone
 from torch import nn
 from torch.nn.utils import parametrize
 
-from isrlearn._base import ISRTransformer
-from isrlearn._folding import fold
-from isrlearn._html import titled
-from isrlearn._predictor_base import fit_head
-from isrlearn._predictors import ISRClassifier, check_group_weight
-from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
-from isrlearn._text import brief
-from isrlearn._transformers import default_isr
-from isrlearn._typing import Float64Array, FloatArray, IntArray
-from isrlearn._validation import check_rows
 from isrlearn.diagnosis import Diagnosis
+from isrlearn.display import brief, titled
+from isrlearn.estimators import (
+    ISRClassifier,
+    ISRTransformer,
+    check_group_weight,
+    default_isr,
+    fit_head,
+    fold,
+)
 from isrlearn.io import Features
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.networks._collect import as_array, collect
 from isrlearn.networks._layers import named_linear
 from isrlearn.networks._progress import Progress
 from isrlearn.networks._report import RepairReport
+from isrlearn.rows import check_rows
+from isrlearn.selection import known
 from isrlearn.subspace import Subspace
+from isrlearn.typing import Float64Array, FloatArray, IntArray
 
 Weights = tuple[Float64Array, Float64Array | None]
 

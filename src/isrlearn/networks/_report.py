@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from isrlearn._html import figure, table, titled
 from isrlearn.diagnosis import Diagnosis
+from isrlearn.display import figure, table, titled
 from isrlearn.metrics import GroupScores
 
 

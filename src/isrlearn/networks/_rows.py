@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from isrlearn._typing import Float64Array, IntArray
 from isrlearn.networks._calling import as_codes
 from isrlearn.networks._checkpoints import bytes_of
+from isrlearn.typing import Float64Array, IntArray
 
 SORTED_TOGETHER = 16
 

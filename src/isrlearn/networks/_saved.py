@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from isrlearn._seal import read_sealed, write_sealed
-from isrlearn._text import brief
+from isrlearn.display import brief
 from isrlearn.exceptions import TrainingError
 from isrlearn.networks._backbones import Backbone, is_own_code, load_backbone
 from isrlearn.networks._checkpoints import Tensors, load_tensors

@@ -6,8 +6,8 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from isrlearn._numbers import check_number
 from isrlearn.networks._objectives import OBJECTIVES
+from isrlearn.rows import check_number
 
 OPTIMIZERS: Final = ("sgd", "adamw")
 SCHEDULES: Final = ("constant", "linear")

@@ -19,7 +19,6 @@ from torch import nn
 
 from isrlearn._files import only_user, sweep
 from isrlearn._seal import read_sealed, write_sealed
-from isrlearn._typing import IntArray
 from isrlearn.exceptions import TrainingError
 from isrlearn.networks._calling import (
     call,
@@ -50,6 +49,7 @@ from isrlearn.networks._objectives import (
 from isrlearn.networks._records import Epoch, Training, epochs_of, training_of
 from isrlearn.networks._rows import NetworkRows, epoch_batches
 from isrlearn.networks._settings import TrainingSettings
+from isrlearn.typing import IntArray
 
 PROTOCOL: Final = 1
 CHECKPOINT: Final = "checkpoint.safetensors"

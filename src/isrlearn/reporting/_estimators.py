@@ -5,15 +5,9 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from isrlearn._arrays import refuse_sparse
-from isrlearn._base import names_of_features
-from isrlearn._folding import fold
-from isrlearn._predictor_base import ISRPredictor
-from isrlearn._regressor import ISRRegressor
-from isrlearn._rules import known
 from isrlearn._shown import Head, Shown, show_rows
-from isrlearn._text import brief
-from isrlearn._validation import check_features
+from isrlearn.display import brief
+from isrlearn.estimators import ISRPredictor, ISRRegressor, fold, names_of_features
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.reporting._assemble import assemble
 from isrlearn.reporting._content import Made, Method, Table
@@ -21,6 +15,8 @@ from isrlearn.reporting._images import Examples
 from isrlearn.reporting._report import Report
 from isrlearn.reporting._scores import methods_of, verdict_on
 from isrlearn.reporting._tables import group_table
+from isrlearn.rows import check_features, refuse_sparse
+from isrlearn.selection import known
 
 THIRDS: Final = ("lowest third", "middle third", "top third")
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from isrlearn._typing import Float64Array
 from isrlearn.reporting._page import page
+from isrlearn.typing import Float64Array
 
 YAW, PITCH = 0.3, 0.5  # radians, as it is first seen
 SIZE: Final = 52.0  # units of the drawing for one unit of space

@@ -4,7 +4,7 @@ import base64
 import hashlib
 from typing import Any, Final
 
-from isrlearn._text import visible
+from isrlearn.display import visible
 from isrlearn.reporting import _draw
 
 LONGEST_NAME: Final = 42

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from isrlearn._files import write_whole
 from isrlearn._seal import read_sealed
-from isrlearn._text import visible
+from isrlearn.display import visible
 from isrlearn.reporting._codec import from_plain, to_plain
 from isrlearn.reporting._content import (
     Direction,

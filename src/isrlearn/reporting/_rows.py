@@ -15,8 +15,8 @@ from isrlearn._shown import (
     feature_shares,
     within_classes,
 )
-from isrlearn._typing import Float64Array, IntArray
 from isrlearn.reporting._content import Direction, Example, Plane
+from isrlearn.typing import Float64Array, IntArray
 
 UNKNOWN: Final = "(unknown)"
 FEATURES: Final = 5

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import beta
 
-from isrlearn._text import isolated
+from isrlearn.display import isolated
 from isrlearn.leaderboard import Comparison
 from isrlearn.leaderboard._bootstrap import interval
 from isrlearn.metrics import GroupScores

@@ -6,10 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from isrlearn._base import ISRTransformer
-from isrlearn._predictor_base import ISRPredictor
-from isrlearn._rules import RULES
 from isrlearn._shown import Shown, spectrum_band
+from isrlearn.estimators import ISRPredictor, ISRTransformer
 from isrlearn.leaderboard import Comparison, Fitted
 from isrlearn.metrics import GroupScores
 from isrlearn.reporting._assemble import assemble
@@ -21,6 +19,7 @@ from isrlearn.reporting._report import Report
 from isrlearn.reporting._rows import n_removed
 from isrlearn.reporting._scores import compared, methods_of, recommended, verdict_on
 from isrlearn.reporting._tables import comparison_tables, group_table
+from isrlearn.selection import RULES
 
 PLAIN: Final = "plain training"
 SAME: Final = "ISR without removal"

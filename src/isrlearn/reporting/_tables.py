@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from isrlearn._text import isolated
+from isrlearn.display import isolated
 from isrlearn.leaderboard import Comparison, as_table, averages_in_words
 from isrlearn.reporting._content import Group, Method, Table
 from isrlearn.reporting._page import percent

@@ -5,11 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn._rank_test import RankChoice
 from isrlearn._shown import Shown
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.reporting._content import Finding, Spectrum, Step, Table, Tests
 from isrlearn.reporting._rows import n_removed
+from isrlearn.subspace import RankChoice
 
 SHOWN: Final = 30  # eigenvalues
 STEPS: Final = 12

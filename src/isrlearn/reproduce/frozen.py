@@ -10,15 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn import __version__
-from isrlearn._labels import encode_labels
 from isrlearn._npz import read_arrays
-from isrlearn._typing import IntArray
-from isrlearn._validation import encode_environments
 from isrlearn.exceptions import FeatureFileError
 from isrlearn.io import FeatureFile, Features
 from isrlearn.io._features import COLUMNS
 from isrlearn.reproduce.heads import RULE, HeadGrid, compare_heads
 from isrlearn.reproduce.results import kept
+from isrlearn.rows import encode_environments, encode_labels
+from isrlearn.typing import IntArray
 
 PROTOCOL: Final = 2
 SHARE: Final = 0.8

@@ -10,16 +10,13 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from isrlearn._base import ISRTransformer
-from isrlearn._folding import fold
-from isrlearn._group_weights import scheme_weights
-from isrlearn._numbers import check_number
-from isrlearn._transformers import ISR, ISRCov, ISRMean
-from isrlearn._validation import check_rows
+from isrlearn.estimators import ISR, ISRCov, ISRMean, ISRTransformer, fold
 from isrlearn.exceptions import PrecisionWarning, TinyCellWarning
+from isrlearn.heads import scheme_weights
 from isrlearn.io import Features
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.networks._repair import Weights, predictions, two_outputs
+from isrlearn.rows import check_number, check_rows
 
 METHODS: Final = ("refit", "isr-mean", "isr-cov", "isr")
 HEADS: Final = ("plain", "balanced")

@@ -8,14 +8,13 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats
 
-from isrlearn._base import ISRTransformer
-from isrlearn._transformers import ISR
-from isrlearn._typing import IntArray
+from isrlearn.estimators import ISR, ISRTransformer
 from isrlearn.exceptions import EmptyCellWarning
 from isrlearn.io import Features
 from isrlearn.reproduce.heads import Reduced, removal, score
 from isrlearn.reproduce.plans import Plan
 from isrlearn.reproduce.tables import SCORES, TITLES, chosen
+from isrlearn.typing import IntArray
 
 FRACTIONS: Final = tuple(round(0.1 * i, 1) for i in range(1, 11))
 N_SUBSETS: Final = 10

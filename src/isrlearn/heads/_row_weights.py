@@ -1,0 +1,239 @@
+"""Weights of rows in heads: what counts alike; none overflows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isrlearn.moments import SMALLEST, AllMoments
+from isrlearn.rows import UNKNOWN, Rows
+from isrlearn.typing import Float64Array, IntArray, LabelArray
+
+# Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
+LEAST_MEAN, MOST_MEAN = 1e-16, 1e8
+LITTLE = 0.03  # share of a class below which it should not stand for all of the class
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFactors:
+    """Factors of the weights of rows, by class and environment.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (k,)
+        Sorted labels.
+    environments : ndarray of shape (E,)
+        Sorted environments.
+    table : ndarray of shape (k, E + 1) or None
+        The factor of each; the last column is for rows of unknown environment. None: all are one.
+    """
+
+    classes: LabelArray
+    environments: LabelArray
+    table: Float64Array | None
+
+    def labels_of(self, rows: Rows) -> "RowLabels":
+        """Return classes and weights of rows, to be looked up block by block."""
+        classes = np.searchsorted(self.classes, rows.classes)
+        environments = np.append(np.searchsorted(self.environments, rows.environments), -1)
+        return RowLabels(self.table, classes, environments, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class RowLabels:
+    """Class of each row among all classes, and its weight; what is not asked for is not there.
+
+    Parameters
+    ----------
+    table : ndarray of shape (k, E + 1) or None
+        Factors, as in `GroupFactors`.
+    classes, environments : ndarray
+        Places of the classes and environments of the rows among all; the last environment is the
+        unknown one.
+    rows : Rows
+        The rows.
+    """
+
+    table: Float64Array | None
+    classes: IntArray
+    environments: IntArray
+    rows: Rows
+
+    def __getitem__(self, own: Any) -> tuple[IntArray, Float64Array | None]:
+        """Return classes and weights of some rows; None for weights that are all one."""
+        codes = self.classes[self.rows.class_codes[own]]
+        given = self.rows.sample_weight
+        weights = None if given is None else given[own]
+        if self.table is None:
+            return codes, weights
+        factors = self.table[codes, self.environments[self.rows.environment_codes[own]]]
+        return codes, factors if weights is None else factors * weights
+
+
+def bearable(total: float, n_rows: int) -> float:
+    """Return the factor that brings a mean weight between 1e-16 and 1e8, where heads work.
+
+    A head sets the weights against its penalty, so their scale matters and is kept within these
+    limits. Beyond them solvers overflow, find singular systems or never end; single precision,
+    in which heads of float32 rows take their weights, ends at 1e38.
+
+    Parameters
+    ----------
+    total : float
+        Sum of the weights.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> bearable(20.0, 10), bearable(1e151, 10)
+    (1.0, 1e-142)
+    """
+    mean = total / n_rows
+    return float(np.clip(mean, LEAST_MEAN, MOST_MEAN) / mean)
+
+
+def bearable_weights(weights: Float64Array | None) -> Float64Array | None:
+    """Return weights of rows, or None, in the range of `bearable`."""
+    if weights is None:
+        return None
+    factor = bearable(float(weights.sum()), len(weights))
+    return weights if factor == 1 else weights * factor
+
+
+def cell_factors(known: Float64Array, others: Float64Array, scheme: str) -> Float64Array:
+    r"""Return the factors by which the weights of rows are multiplied, (k, E + 1).
+
+    The last column is for rows of unknown environment. With :math:`n_{ce}` the weight of class c in
+    environment e, :math:`n_c` that of the class with its unknown rows, :math:`\kappa_c` the known
+    share of it and :math:`E_c` the number of environments in which it has rows:
+
+    * "balanced": :math:`\kappa_c / (E_c n_{ce})`, unknown :math:`1 / n_c`. Classes count alike,
+      and within a class the environments that it has.
+    * "matched": as "balanced", but within a class an environment counts by the share of the other
+      classes that have rows in it: those of an environment with a single class tell the environment
+      and not the class. If this keeps a share s of a class's rows below 0.03, the weights go only
+      the part s / 0.03 of the way from "balanced": a class should not rest on very few of its rows.
+      Where a class would lose more than half of its environments, as where they are
+      patients who are mostly of one class: "balanced".
+    * "class": :math:`1 / n_c`. Classes count alike; no environment is read.
+    * "group": :math:`1 / n_{ce}`, unknown the mean of the class. Groups count alike, so that a
+      class whose second group is missing counts half. The published group reweighting.
+
+    The sum of the weights stays.
+
+    Parameters
+    ----------
+    known : ndarray of shape (k, E)
+        Weight of each class in each environment.
+    others : ndarray of shape (k,)
+        Weight of each class in rows of unknown environment.
+    scheme : {"balanced", "matched", "class", "group"}
+        What counts alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> complete, missing = np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [4.0, 0.0]])
+    >>> cell_factors(complete, np.zeros(2), "balanced").round(2)
+    array([[0.67, 2.  , 1.  ],
+           [2.  , 0.67, 1.  ]])
+    >>> cell_factors(missing, np.zeros(2), "balanced").round(2)
+    array([[0.67, 2.  , 1.  ],
+           [1.  , 0.  , 1.  ]])
+    >>> cell_factors(missing, np.zeros(2), "matched").round(2)
+    array([[1.33, 0.  , 1.  ],
+           [1.  , 0.  , 1.  ]])
+    """
+    of_class, n_groups = known.sum(axis=1), np.sum(known > 0, axis=1)
+    totals = of_class + others
+    each = np.ones_like(known)  # what a group counts
+    unknown = 1 / totals
+    if scheme in ("balanced", "matched"):
+        each = _in_class(known, matched=scheme == "matched") * (of_class / totals)[:, None]
+    elif scheme == "group":
+        overall = n_groups.sum() / of_class.sum() if of_class.any() else np.nan
+        found = np.divide(n_groups, of_class, out=np.full_like(totals, overall), where=of_class > 0)
+        unknown = found if of_class.any() else unknown
+    factors = np.zeros((len(known), known.shape[1] + 1))
+    if scheme == "class":
+        factors[:, :-1] = unknown[:, None]
+    else:
+        np.divide(each, known, out=factors[:, :-1], where=known > 0)
+    factors[:, -1] = unknown
+    every = np.column_stack([known, others])
+    return np.asarray(factors * (every.sum() / np.sum(every * factors)))
+
+
+def _in_class(known: Float64Array, *, matched: bool) -> Float64Array:
+    """Return what each environment counts within a class, (k, E); each row sums to one, or is zero.
+
+    Parameters
+    ----------
+    known : ndarray of shape (k, E)
+        Weight of each class in each environment.
+    matched : bool
+        As "matched" in `cell_factors`; else all environments that a class has count alike.
+    """
+    there = (known > 0).astype(np.float64)
+    alike = _shares(there)
+    if not matched:
+        return alike
+    n_others = there * (there.sum(axis=0) - 1)
+    most = max(np.count_nonzero(there.any(axis=1)) - 1, 1)
+    if np.any(2 * n_others.sum(axis=1) < most * there.sum(axis=1)):
+        return alike
+    kept = np.sum(_shares(known) * n_others, axis=1) / most
+    pull = np.minimum(kept / LITTLE, 1.0)
+    return np.asarray(alike + pull[:, None] * (_shares(n_others) - alike))
+
+
+def _shares(values: Float64Array) -> Float64Array:
+    """Divide each row by its sum; rows of zeros stay."""
+    return np.asarray(values / np.maximum(values.sum(axis=1, keepdims=True), SMALLEST))
+
+
+def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
+    """Return weights by a scheme of `cell_factors`, (n,); the rows' own are multiplied in.
+
+    Parameters
+    ----------
+    rows : Rows
+        Checked rows.
+    scheme : {"balanced", "matched", "class", "group"}
+        What counts alike.
+    """
+    own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
+    n_classes, n_environments = len(rows.classes), len(rows.environments)
+    # An unknown environment is -1: its group is the last column.
+    columns = np.where(rows.environment_codes == UNKNOWN, n_environments, rows.environment_codes)
+    group = rows.class_codes * (n_environments + 1) + columns
+    sums = np.bincount(group, own, n_classes * (n_environments + 1)).astype(np.float64)
+    table = sums.reshape(n_classes, n_environments + 1)
+    factors = cell_factors(table[:, :-1], table[:, -1], scheme)
+    return np.asarray(own * factors[rows.class_codes, columns])
+
+
+def group_factors(moments: AllMoments, scheme: str | None) -> GroupFactors:
+    """Return the factors for all rows that some moments are of.
+
+    Parameters
+    ----------
+    moments : AllMoments
+        Of all rows.
+    scheme : {"balanced", "matched", "class", None}
+        As in `cell_factors`; None: rows count alike.
+    """
+    known, others = moments.known, moments.others
+    classes = np.union1d(known.classes, others.classes) if len(others.classes) else known.classes
+    scale = bearable(float(known.weights.sum() + others.weights.sum()), moments.n_rows)
+    if scheme is None:
+        every = np.full((len(classes), len(known.environments) + 1), scale)
+        return GroupFactors(classes, known.environments, None if scale == 1 else every)
+    table = np.zeros((len(classes), len(known.environments)))
+    places = np.searchsorted(classes, known.classes)
+    table[places[known.class_index], known.environment_index] = known.weights
+    unknown = np.zeros(len(classes))
+    unknown[np.searchsorted(classes, others.classes)[others.class_index]] = others.weights
+    factors = scale * cell_factors(table, unknown, scheme)
+    return GroupFactors(classes, known.environments, factors)

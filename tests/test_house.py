@@ -1,0 +1,132 @@
+"""The house keeps its rules: a package imports what stands before it, and only what that offers."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import isrlearn
+
+SOURCE = Path(isrlearn.__file__).parent
+ORDER = [
+    ["typing", "display", "exceptions"],
+    ["rows"],
+    ["moments"],
+    ["subspace"],
+    ["diagnosis", "heads"],
+    ["estimators", "metrics"],
+    ["baselines"],
+    ["selection"],
+]
+PACKAGES = {name: level for level, names in enumerate(ORDER) for name in names}
+STILL_PRIVATE_AT_THE_TOP = {
+    "_cli_app",
+    "_cli_bench",
+    "_cli_bench_show",
+    "_cli_compare",
+    "_cli_data",
+    "_cli_demo",
+    "_cli_export",
+    "_cli_fit",
+    "_cli_networks",
+    "_cli_options",
+    "_cli_pages",
+    "_cli_predict",
+    "_cli_progress",
+    "_cli_report",
+    "_cli_reproduce",
+    "_cli_signals",
+    "_cli_support",
+    "_csv",
+    "_files",
+    "_json",
+    "_limits",
+    "_npz",
+    "_plugins",
+    "_prediction_scores",
+    "_resume",
+    "_seal",
+    "_shown",
+    "_workers",
+}
+"""They move with the outer half of the house."""
+STILL_FOREIGN = {
+    ("_cli_data.py", "io._open"),
+    ("_cli_data.py", "io._roles"),
+    ("_cli_data.py", "leaderboard._fit"),
+    ("_cli_networks.py", "networks._backbones"),
+    ("_cli_networks.py", "networks._checkpoints"),
+    ("_cli_predict.py", "io._data"),
+    ("_cli_predict.py", "io._roles"),
+    ("_cli_predict.py", "io._values"),
+    ("demo.py", "reporting._content"),
+    ("demo.py", "reporting._sources"),
+    ("distributed/_files.py", "io._open"),
+    ("distributed/_files.py", "io._roles"),
+    ("distributed/_rows.py", "io._open"),
+    ("distributed/_rows.py", "io._roles"),
+    ("distributed/_rows.py", "io._rows"),
+    ("leaderboard/_fit.py", "io._model"),
+    ("leaderboard/_fit_chunks.py", "io._data"),
+    ("leaderboard/_fit_chunks.py", "io._open"),
+    ("reporting/_scores.py", "leaderboard._bootstrap"),
+    ("reproduce/frozen.py", "io._features"),
+    ("reproduce/heads.py", "networks._repair"),
+    ("reproduce/plans.py", "networks._objectives"),
+    ("reproduce/runs.py", "networks._backbones"),
+    ("reproduce/runs.py", "networks._repair"),
+}
+"""Files, and what they reach into: the outer half of the house is put in order after the inner."""
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__main__.py")
+
+
+def home(path):
+    """The package that a file belongs to; of a module at the top its own name."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imports(path):
+    """Dotted names within isrlearn that a file imports, wherever it does so."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "isrlearn":
+            yield from (f"{node.module}.{alias.name}".split(".")[1:] for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (a.name.split(".")[1:] for a in node.names if a.name.startswith("isrlearn."))
+
+
+def test_no_private_module_stands_at_the_top():
+    private = {path.stem for path in SOURCE.glob("_*.py")} - {"__init__", "__main__"}
+    assert private <= STILL_PRIVATE_AT_THE_TOP
+    assert private == STILL_PRIVATE_AT_THE_TOP, "shorten the list of exceptions"
+
+
+def foreign_modules(path):
+    """Private modules of other packages that a file reaches into."""
+    for first, *rest in imports(path):
+        if first != home(path) and rest and rest[0].startswith("_") and (SOURCE / first).is_dir():
+            yield f"{first}.{rest[0]}"
+
+
+def test_no_file_reaches_into_another_package():
+    found = {
+        (str(path.relative_to(SOURCE)), module)
+        for path in FILES
+        for module in foreign_modules(path)
+    }
+    assert found <= STILL_FOREIGN
+    assert found == STILL_FOREIGN, "shorten the list of exceptions"
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_imports_only_what_stands_before_it(name):
+    files = [path for path in FILES if home(path) == name]
+    assert files
+    imported = {first for path in files for first, *_ in imports(path)} - {name}
+    late = {other for other in imported if PACKAGES.get(other, 99) >= PACKAGES[name]}
+    assert not late, f"{name} must not import {late}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_mistake_of_a_user_is_answered_by_assert(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree))
