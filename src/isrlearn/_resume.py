@@ -2,12 +2,10 @@
 
 Every pass is a sum that depends on nothing but the rows and the pass itself. Finished sums are
 kept in files; a fit that is started again asks for the same passes in the same order and gets them
-from there, to the bit, until it comes to the one that was under way. Of that one the sum so far is
-kept from time to time.
+from there, to the bit, until it comes to the one that was under way, which is begun anew.
 """
 
 import hashlib
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -21,26 +19,18 @@ from isrlearn._files import write_whole
 from isrlearn._npz import read_arrays
 from isrlearn.heads import Sample, Slope
 from isrlearn.moments import AllMoments, CellMoments, UnitSums
-from isrlearn.rows import (
-    Begun,
-    ChunkedRows,
-    LocalChunks,
-    Rows,
-    T,
-    mark_of,
-)
+from isrlearn.rows import Rows, RowSource, T
 
-SAVE_EVERY: Final = 20.0  # seconds
 RESULTS: Final[Mapping[str, Any]] = {
     kind.__name__: kind for kind in (AllMoments, Sample, Slope, UnitSums, CellMoments)
 }
 
 
-class Resumed(ChunkedRows):
+class Resumed(RowSource):
     """Rows whose finished sums are kept in a folder: a fit that is stopped can go on.
 
-    Run the same fit with the same folder to go on where it was. Of a pass that was under way the
-    sum so far is kept: it is gone on with if the rows come in the same chunks, else begun anew.
+    Run the same fit with the same folder to go on where it was: passes that were done are not done
+    again, and the one that was under way is begun anew.
 
     Parameters
     ----------
@@ -66,7 +56,7 @@ class Resumed(ChunkedRows):
     True
     """
 
-    def __init__(self, rows: ChunkedRows, folder: str | Path, made_of: str = "") -> None:
+    def __init__(self, rows: RowSource, folder: str | Path, made_of: str = "") -> None:
         self.rows = rows
         self.folder = Path(folder)
         self.made_of = made_of
@@ -77,30 +67,13 @@ class Resumed(ChunkedRows):
     def total(self, function: Callable[[Rows], T]) -> T:
         """Return the sum of a pass, from the folder if it is there."""
         key = digest((self.made_of, self.n_features, self.n_rows, function))
-        done, part = self.folder / f"{key}.npz", self.folder / f"{key}.part.npz"
-        kept = _load(done)
-        if kept is not None:
-            result: T = kept.running
-            return result
-        if not isinstance(self.rows, LocalChunks):
+        done = self.folder / f"{key}.npz"
+        result: T | None = _load(done)
+        if result is None:
             result = self.rows.total(function)
-        else:
-            result = self._from_part(self.rows, function, part)
-        if type(result).__name__ in RESULTS:
-            _save(done, Begun(0, 0, 0, result))
-        part.unlink(missing_ok=True)
+            if type(result).__name__ in RESULTS:
+                _save(done, result)
         return result
-
-    def _from_part(self, rows: LocalChunks, function: Callable[[Rows], T], part: Path) -> T:
-        saved = time.monotonic()
-
-        def save(begun: Begun, last: Rows) -> None:
-            nonlocal saved
-            if time.monotonic() - saved > SAVE_EVERY and type(begun.running).__name__ in RESULTS:
-                _save(part, begun._replace(mark=mark_of(last)))
-                saved = time.monotonic()
-
-        return rows.total(function, begun=_load(part), save=save)
 
 
 def digest(value: Any) -> str:
@@ -131,9 +104,8 @@ def _feed(found: Any, value: Any) -> None:
         found.update(f"{value!r};".encode())
 
 
-def _save(path: Path, begun: Begun) -> None:
-    how_far = np.array([begun.n_chunks, begun.n_rows, begun.mark], dtype=np.int64)
-    arrays = {"how_far": how_far, **_flat(begun.running, "result")}
+def _save(path: Path, result: Any) -> None:
+    arrays = _flat(result, "result")
     arrays["check"] = np.array(_check(arrays, path.name))
     write_whole(path, lambda place: _write(place, arrays))
 
@@ -156,7 +128,7 @@ def _write(place: Path, arrays: Mapping[str, Any]) -> None:
                 np.lib.format.write_array(member, np.asanyarray(value), allow_pickle=False)
 
 
-def _load(path: Path) -> Begun | None:
+def _load(path: Path) -> Any:
     """Return what a file holds; None if there is none that can be read."""
     if not path.exists():
         return None
@@ -164,8 +136,7 @@ def _load(path: Path) -> Begun | None:
         arrays = read_arrays(path)
         if int(arrays.pop("check")) != _check(arrays, path.name):
             return None
-        n_chunks, n_rows, mark = arrays["how_far"].tolist()
-        return Begun(n_chunks, n_rows, mark, _built(arrays, "result"))
+        return _built(arrays, "result")
     except Exception:  # whatever is wrong with it: the sum is taken again
         return None
 

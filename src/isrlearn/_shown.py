@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn.diagnosis import Diagnosis, null_spectra
+from isrlearn.diagnosis import Diagnosis, chance_of
 from isrlearn.subspace import Subspace
 from isrlearn.typing import Float64Array, FloatArray, IntArray, LabelArray
 
@@ -280,8 +280,7 @@ def spectrum_band(fitted: Any) -> SpectrumBand:
         With tests, in units of noise; else the eigenvalues of the method itself.
     """
     found = fitted._result()
-    if found.workings is None or found.choice is None:
+    chance = chance_of(found)
+    if chance is None or found.choice is None:
         return SpectrumBand(np.abs(found.subspace.spectrum), None, None, None)
-    values, nulls = null_spectra(found.workings, found.choice.rank)
-    low, high = np.quantile(nulls, [0.025, 0.975], axis=0)
-    return SpectrumBand(values, low, high, found.choice.rank)
+    return SpectrumBand(*chance.spectrum, found.choice.rank)

@@ -212,3 +212,15 @@ def _left_out(rows: int, columns: int, shown: int) -> str:
         return ""
     note = tagged("td", f"not shown: {' and '.join(counts)}", colspan=str(shown + 1))
     return f"<tfoot><tr>{note}</tr></tfoot>"
+
+
+def some(names: list[Any], most: int = 5) -> str:
+    """Return a list of names, the first ones and how many more there are.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c"], most=2)
+    "['a', 'b'] and 1 more"
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"[{', '.join(brief(name) for name in names[:most])}]{more}"

@@ -21,9 +21,8 @@ from isrlearn.rows import (
     check_weights,
     encode_environments,
     encode_labels,
+    of_list,
     refuse_continuous,
-    refuse_kind,
-    refuse_ragged,
 )
 from isrlearn.typing import Float64Array, IntArray, LabelArray
 
@@ -199,8 +198,9 @@ def group_scores(
 
 def right_or_not(y_true: Any, y_pred: Any) -> Float64Array:
     """Return 1 where a prediction is right and 0 elsewhere, (n,)."""
-    refuse_ragged(y_true, "y_true")
-    refuse_ragged(y_pred, "y_pred")
+    for labels, name in ((y_true, "y_true"), (y_pred, "y_pred")):
+        if isinstance(labels, list | tuple):
+            of_list(labels, name)  # refuses rows that are not equally long
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     numbers = [labels.dtype.kind in "biuf" for labels in (true, predicted)]
     strings = [labels.dtype.kind == "U" for labels in (true, predicted)]
@@ -213,7 +213,7 @@ def right_or_not(y_true: Any, y_pred: Any) -> Float64Array:
         raise ValueError(
             f"y_true has shape {true.shape} and y_pred {predicted.shape}: give one label per row."
         )
-    refuse_kind(true, "y_true")
+    as_labels(true, "y_true")
     if len(true) == 0:
         raise ValueError("y_true has no rows: nothing to score.")
     if predicted.dtype.kind == "f":

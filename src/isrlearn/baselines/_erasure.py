@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival
 from isrlearn.display import brief
 from isrlearn.heads import SOLVED
-from isrlearn.moments import whitening
-from isrlearn.rows import UNKNOWN, Rows, check_number, largest_values
+from isrlearn.moments import largest_values, whitening
+from isrlearn.rows import UNKNOWN, Rows, check_number
 from isrlearn.subspace import Subspace
 from isrlearn.typing import Float64Array, FloatArray, IntArray
 

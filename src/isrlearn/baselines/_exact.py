@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from isrlearn.baselines._linear import LinearRival
 from isrlearn.display import brief, is_one_of
 from isrlearn.heads import SOLVED, LogisticHead, fit_in_coordinates, weighted_covariance
-from isrlearn.moments import feature_scales, whitening
-from isrlearn.rows import Rows, as_numbers, check_rows, largest_values
+from isrlearn.moments import feature_scales, largest_values, whitening
+from isrlearn.rows import Rows, as_numbers, check_rows
 from isrlearn.typing import Float64Array, FloatArray
 
 SCALINGS: Final = (None, "standardised", "whitened")

@@ -1,7 +1,6 @@
 """What a fit can be trusted for: what was found, how sure it is, which assumption fails."""
 
 from isrlearn.diagnosis._diagnose import (
-    Fit as Fit,
     diagnose as diagnose,
 )
 from isrlearn.diagnosis._diagnosis import (
@@ -9,7 +8,7 @@ from isrlearn.diagnosis._diagnosis import (
     Finding,
 )
 from isrlearn.diagnosis._uncertainty import (
-    null_spectra as null_spectra,
+    chance_of as chance_of,
 )
 
 __all__ = ["Diagnosis", "Finding"]

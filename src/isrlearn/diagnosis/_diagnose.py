@@ -1,6 +1,6 @@
 """From a fit to its diagnosis."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from isrlearn.diagnosis._removed import (
     shares_of_features,
     stability_of_target,
 )
-from isrlearn.diagnosis._uncertainty import angle_draws, found_by
+from isrlearn.diagnosis._uncertainty import chance_of
 from isrlearn.moments import (
     CellMoments,
     class_positions,
@@ -24,104 +24,82 @@ from isrlearn.subspace import Found
 from isrlearn.typing import Float64Array
 
 
-class Fit(NamedTuple):
-    """A fit, as far as its diagnosis needs to know it."""
-
-    method: str
-    """Name of the estimator."""
-    orders: str
-    """What it looks at: "both", "means" or "covariances"."""
-    condition_on: Any
-    """Classes that it compares; None for all."""
-    found: Found
-    moments: CellMoments
-    feature_names: tuple[str, ...]
-    """One for each feature."""
-
-    @property
-    def is_response(self) -> bool:
-        """Whether the target is continuous: then it is one more column of the moments."""
-        return self.moments.n_features > len(self.feature_names)
-
-
-def diagnose(fit: Fit) -> Diagnosis:
+def diagnose(
+    found: Found,
+    moments: CellMoments,
+    *,
+    method: str,
+    orders: str,
+    condition_on: Any,
+    names: tuple[str, ...],
+) -> Diagnosis:
     """Return the diagnosis of a fit.
 
     Parameters
     ----------
-    fit : Fit
-        What was found, and from what.
+    found : Found
+        What was found.
+    moments : CellMoments
+        From what; of a continuous target with one more column.
+    method : str
+        Name of the estimator.
+    orders : str
+        What it looks at: "both", "means" or "covariances".
+    condition_on : label, sequence of labels or None
+        Classes that it compares; None for all.
+    names : tuple of str
+        Of the features.
     """
-    (subspace, choice, workings), moments = fit.found, fit.moments
-    n_features = len(fit.feature_names)
-    means = covariances = angle = None
-    if workings is not None and choice is not None:
-        means = found_by(workings, "means", choice.alpha)
-        covariances = found_by(workings, "covariances", choice.alpha)
-        if subspace.rank:
-            draws = angle_draws(workings, subspace.rank)
-            low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
-            angle = float(low), float(middle), float(high)
-    share, shares = _removed(fit)
-    is_compared_response = fit.is_response and len(moments.means) > 0
+    subspace, choice, _ = found
+    d, counts = len(names), moments.counts_table()
+    is_response = moments.n_features > d
+    share = shares = None
+    if moments.scatters is not None and len(moments.means) and subspace.rank:
+        cond = given_response(moments) if is_response else given_classes(moments)
+        share = share_of_target(cond, rounding_errors(moments)[:d], subspace)
+        shares = shares_of_features(cond, subspace)
+    compared = counts
+    if counts.size and (choice is not None or subspace.rank):
+        compared = counts[class_positions(moments, condition_on)]
+    per_class = np.maximum((compared > 0).sum(axis=1) - 1, 0)
+    chance = chance_of(found)
     seen = Seen(
-        n_features=n_features,
+        n_features=d,
         n_spurious=subspace.rank,
         n_environments=len(moments.environments),
-        most_by_means=_most_by_means(fit),
-        counts=moments.counts_table(),
+        most_by_means=int(min((1 + is_response) * per_class.sum(), d - 1)) if counts.size else 0,
+        counts=counts,
         tests=choice,
-        means=means,
-        covariances=covariances,
-        angle=angle,
+        means=None if chance is None else chance.means,
+        covariances=None if chance is None else chance.covariances,
+        angle=None if chance is None else chance.angle,
         share=share,
-        spreads=_spreads(moments) if is_compared_response else np.empty((0, 2)),
-        stability=stability_of_target(moments) if is_compared_response else None,
-        orders=fit.orders,
+        spreads=np.empty((0, 2)),
+        stability=None,
+        orders=orders,
         scale=subspace.scale,
     )
+    if is_response and len(moments.means):
+        seen = seen._replace(spreads=_spreads(moments), stability=stability_of_target(moments))
     verdict, findings = judge(seen)
     return Diagnosis(
-        method=fit.method,
+        method=method,
         verdict=verdict,
         findings=findings,
         classes=moments.classes,
         environments=moments.environments,
-        counts=seen.counts,
-        n_features=n_features,
+        counts=counts,
+        n_features=d,
         n_spurious=subspace.rank,
         most_by_means=seen.most_by_means,
         tests=choice,
-        means=means,
-        covariances=covariances,
-        angle=angle,
+        means=seen.means,
+        covariances=seen.covariances,
+        angle=seen.angle,
         target_share_removed=share,
-        feature_names=fit.feature_names,
+        feature_names=names,
         feature_shares_removed=shares,
     )
-
-
-def _most_by_means(fit: Fit) -> int:
-    counts = fit.moments.counts_table()
-    if counts.size == 0:
-        return 0
-    if fit.found.choice is None and fit.found.subspace.rank == 0:  # nothing was compared
-        compared = counts
-    else:
-        compared = counts[class_positions(fit.moments, fit.condition_on)]
-    slopes = 2 if fit.is_response else 1
-    per_class = np.maximum((compared > 0).sum(axis=1) - 1, 0)
-    return int(min(slopes * per_class.sum(), len(fit.feature_names) - 1))
-
-
-def _removed(fit: Fit) -> tuple[float | None, Float64Array | None]:
-    """Return what is removed of the target and of each feature, None where it is not known."""
-    moments, subspace = fit.moments, fit.found.subspace
-    if moments.scatters is None or len(moments.means) == 0 or subspace.rank == 0:
-        return None, None
-    cond = given_response(moments) if fit.is_response else given_classes(moments)
-    rounding = rounding_errors(moments)[: len(fit.feature_names)]
-    return share_of_target(cond, rounding, subspace), shares_of_features(cond, subspace)
 
 
 def _spreads(moments: CellMoments) -> Float64Array:

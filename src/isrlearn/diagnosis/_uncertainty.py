@@ -1,5 +1,6 @@
 """How sure a fit is: what chance alone shows, and how far a subspace may turn."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -7,6 +8,7 @@ from scipy.linalg import subspace_angles
 
 from isrlearn.moments import Evidence
 from isrlearn.subspace import (
+    Found,
     RankChoice,
     Workings,
     choose_rank,
@@ -16,6 +18,48 @@ from isrlearn.subspace import (
 from isrlearn.typing import Float64Array
 
 MOST_DRAWS: Final = 100
+BAND: Final = (0.025, 0.975)
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """What the null draws of a fit say: all that is kept of them in a saved estimator.
+
+    Parameters
+    ----------
+    means, covariances : RankChoice
+        What means alone, and covariances alone, find.
+    angle : tuple of float or None
+        Angle that the subspace may be off by, in radians: 2.5, 50 and 97.5 % quantiles.
+    spectrum : ndarray of shape (3, n)
+        How much differs, in units of noise, step by step, and the 2.5 % and 97.5 % quantiles of what
+        chance alone shows.
+    """
+
+    means: RankChoice
+    covariances: RankChoice
+    angle: tuple[float, float, float] | None
+    spectrum: Float64Array
+
+
+def chance_of(found: Found) -> Chance | None:
+    """Return what the null draws of a fit say; None if there were none."""
+    subspace, choice, workings = found
+    if choice is None or workings is None or isinstance(workings, Chance):
+        return workings
+    angle = None
+    if subspace.rank:
+        quantiles = np.quantile(angle_draws(workings, subspace.rank), [0.025, 0.5, 0.975])
+        low, middle, high = quantiles.tolist()
+        angle = low, middle, high
+    values, nulls = null_spectra(workings, choice.rank)
+    bands = np.quantile(nulls, BAND, axis=0)
+    return Chance(
+        found_by(workings, "means", choice.alpha),
+        found_by(workings, "covariances", choice.alpha),
+        angle,
+        np.vstack([values, bands]),
+    )
 
 
 def found_by(workings: Workings, orders: str, alpha: float) -> RankChoice:

@@ -8,6 +8,7 @@ from operator import add
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_array
 
 from isrlearn.distributed._files import parts_of_files
 from isrlearn.io._open import Prepare
@@ -17,14 +18,15 @@ from isrlearn.rows import (
     NO_ROWS,
     Chunk,
     ChunkedRows,
-    LocalChunks,
     NoRowsError,
     Rows,
+    RowSource,
     T,
     Watch,
     checked,
     on_device,
 )
+from isrlearn.typing import FLOATS
 
 TASKS_PER_WORKER: Final = 2  # few, since each waits for the scheduler
 FAN_IN: Final = 8  # sums that one task adds
@@ -39,7 +41,7 @@ class Task(NamedTuple):
     """Delayed objects: what the cluster has or can compute."""
 
 
-class DaskRows(ChunkedRows):
+class DaskRows(RowSource):
     """Rows in blocks that the workers of a Dask cluster have, or can read.
 
     What moves over the network is one sum for each task: k E d² numbers for moments with scatters,
@@ -123,7 +125,7 @@ class DaskRows(ChunkedRows):
             watch(title, n_done, len(futures))
 
     @classmethod
-    def from_arrays(  # type: ignore[override]
+    def from_arrays(
         cls,
         X: Any,
         y: Any,
@@ -301,7 +303,10 @@ def _encoded(chunks: _ArrayChunks, *blocks: Any) -> list[Rows | Chunk]:
 def _with_labels(encoded: list[Rows | Chunk], *features: Any) -> Iterator[Rows | Chunk]:
     """Yield rows, given what `_encoded` has found and their features."""
     for found, X in zip(encoded, features, strict=True):
-        yield found.with_features(X) if isinstance(found, Rows) else found._replace(X=X)
+        if isinstance(found, Rows):  # features that were checked before, and were not kept
+            yield replace(found, X=check_array(X, dtype=FLOATS, ensure_all_finite=False))
+        else:
+            yield found._replace(X=X)
 
 
 @dataclass(frozen=True)
@@ -338,7 +343,7 @@ def _submit(client: Any, call: Any, parts: tuple[Any, ...]) -> Any:
 def _sum_of(function: Any, n_features: int, chunks: Any, *parts: Any) -> Any:
     """Add up the chunks of a task, on a worker; None if all are empty."""
     try:
-        return LocalChunks(lambda skip: chunks(*parts), n_features).total(function)
+        return ChunkedRows(lambda: chunks(*parts), n_features).total(function)
     except NoRowsError:
         return None
 

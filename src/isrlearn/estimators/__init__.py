@@ -17,15 +17,13 @@ from isrlearn.estimators._predictor_base import (
 from isrlearn.estimators._regressor import (
     ISRRegressor,
 )
-from isrlearn.estimators._transformer_base import (
-    ISRTransformer as ISRTransformer,
-    names_of_features as names_of_features,
-)
 from isrlearn.estimators._transformers import (
     ISR,
     ISRCov,
     ISRMean,
+    ISRTransformer as ISRTransformer,
     default_isr as default_isr,
+    names_of_features as names_of_features,
 )
 
 __all__ = ["ISR", "ISRClassifier", "ISRCov", "ISRMean", "ISRRegressor", "fold", "repair_head"]

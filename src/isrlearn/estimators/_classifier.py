@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isrlearn.display import brief, is_one_of
 from isrlearn.estimators._predictor_base import ISRPredictor, takes_environments
-from isrlearn.estimators._transformer_base import ISRTransformer, set_features
-from isrlearn.estimators._transformers import default_isr
+from isrlearn.estimators._transformers import ISRTransformer, default_isr, set_features
 from isrlearn.heads import (
     SOLVED,
     LogisticHead,
@@ -27,10 +26,10 @@ from isrlearn.heads import (
 )
 from isrlearn.moments import AddMoments, AllMoments
 from isrlearn.rows import (
-    ChunkedRows,
     InMemory,
     Rows,
-    as_chunks,
+    RowSource,
+    as_source,
     check_rows,
     check_scored,
     refuse_continuous,
@@ -142,12 +141,12 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or ChunkedRows
+        X : array-like of shape (n_samples, n_features), or RowSource
             Features; or rows with all that belongs to them, read chunk by chunk. Then the head must
             be `LogisticHead`, `LogisticRegression`, `LinearDiscriminantAnalysis` or
             `RidgeClassifier`, and the tests of ``n_spurious="auto"`` recombine parts of the rows.
         y : array-like of shape (n_samples,)
-            Class labels; not with `ChunkedRows`, which have their own, as they have environments
+            Class labels; not with `RowSource`, which have their own, as they have environments
             and weights.
         environments : array-like of shape (n_samples,), default=None
             Environment of each row; None, NaN or NA where it is unknown. Such rows train the head
@@ -162,13 +161,13 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         """
         self._check_parts()
         self._forget()
-        chunks = as_chunks(X, y, environments, sample_weight)
+        chunks = as_source(X, y, environments, sample_weight)
         if chunks is not None:
             return self._fit_chunks(chunks, mapped=chunks is not X)
         rows = check_rows(X, y, environments, sample_weight, estimator=self)
         check_classification_targets(rows.y)  # not the labels alone, which would look continuous
         weights, head = self._head_weights(rows), self._head_or_default()
-        self.isr_ = self._fresh_isr()._fit_rows(rows, environments is not None)
+        self.isr_ = self._fresh_isr()._fit_source(InMemory(rows), environments is not None)
         if (
             rows.X.nbytes < LARGE
             or self.isr_.reduced
@@ -180,7 +179,7 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
             self._fit_head_from_sums(InMemory(rows), moments)
         return self
 
-    def _fit_chunks(self, rows: ChunkedRows, mapped: bool) -> Self:
+    def _fit_chunks(self, rows: RowSource, mapped: bool) -> Self:
         head = self._head_or_default()
         reason = why_not(head)
         if reason:
@@ -199,11 +198,11 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         second_order = isr._second_order or needs_scatters(head, rows.n_features)
         moments = rows.total(AddMoments(second_order))
         refuse_continuous(moments.known.classes, "y", "use ISRRegressor, or bin it to classes")
-        self.isr_ = isr._fit_chunks(rows, moments.known)
+        self.isr_ = isr._fit_source(rows, None, moments.known)
         self._fit_head_from_sums(rows, moments)
         return self
 
-    def _fit_head_from_sums(self, rows: ChunkedRows, moments: AllMoments) -> None:
+    def _fit_head_from_sums(self, rows: RowSource, moments: AllMoments) -> None:
         head = clone(self._head_or_default())
         factors = group_factors(moments, self._scheme)
         pooled = Pooled.of(moments, factors, scatters=needs_scatters(head, rows.n_features))

@@ -9,8 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn.display import brief
-from isrlearn.estimators._transformer_base import ISRTransformer
-from isrlearn.estimators._transformers import default_isr
+from isrlearn.estimators._transformers import ISRTransformer, default_isr
 from isrlearn.typing import Float64Array
 
 Head = tuple[Float64Array, Float64Array]

@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.estimators._folding import fold
-from isrlearn.estimators._transformer_base import (
+from isrlearn.estimators._transformers import (
+    ISR,
     ISRTransformer,
     SubspaceAttributes,
     names_of_features,
 )
-from isrlearn.estimators._transformers import ISR
 from isrlearn.exceptions import PrecisionWarning, warn_user
 from isrlearn.heads import bearable_weights
-from isrlearn.rows import LARGEST_IN_SINGLE, UNKNOWN, Rows, check_features, largest_values
+from isrlearn.moments import LARGEST_IN_SINGLE, largest_values
+from isrlearn.rows import UNKNOWN, Rows, check_features
 from isrlearn.subspace import RankChoice, Subspace
 from isrlearn.typing import Float64Array, FloatArray, IntArray, LabelArray
 

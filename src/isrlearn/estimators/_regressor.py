@@ -9,7 +9,7 @@ from sklearn.utils import Tags, get_tags
 from isrlearn.display import brief
 from isrlearn.estimators._predictor_base import ISRPredictor
 from isrlearn.estimators._transformers import ISR
-from isrlearn.rows import check_response_rows, check_scored, refuse_text
+from isrlearn.rows import check_rows, check_scored, refuse_text
 
 
 class ISRRegressor(RegressorMixin, ISRPredictor):
@@ -98,7 +98,7 @@ class ISRRegressor(RegressorMixin, ISRPredictor):
         """
         self._check_parts()
         self._forget()
-        rows = check_response_rows(X, y, environments, sample_weight, estimator=self)
+        rows = check_rows(X, y, environments, sample_weight, estimator=self, numeric=True)
         isr = cast(ISR, self._fresh_isr())
         self.isr_ = isr._fit_response(rows, environments is not None)
         self._fit_head(rows, rows.sample_weight)

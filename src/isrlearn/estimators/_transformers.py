@@ -1,24 +1,439 @@
-"""Stage 3: the transformers, thin shells over `isrlearn.subspace._recovery`."""
+"""The transformers: thin scikit-learn shells over moments and the subspace of these."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
+from isrlearn.diagnosis import Diagnosis, chance_of, diagnose
 from isrlearn.display import brief
-from isrlearn.estimators._transformer_base import ISRTransformer
-from isrlearn.moments import FEW_COORDINATES, CellMoments, refuse_underflow, response_nulls
-from isrlearn.rows import Rows
+from isrlearn.exceptions import SingleEnvironmentWarning, warn_user
+from isrlearn.moments import (
+    FEW_COORDINATES,
+    AddCells,
+    AddUnits,
+    CellEvidence,
+    CellMoments,
+    Evidence,
+    PartMoments,
+    PermuteEnvironments,
+    evidence_given_classes,
+    evidence_given_response,
+    given_classes,
+    refuse_underflow,
+    resampled,
+)
+from isrlearn.rows import (
+    InMemory,
+    Rows,
+    RowSource,
+    as_source,
+    check_features,
+    check_removal,
+    check_rows,
+    seeded,
+)
 from isrlearn.subspace import (
     AUTO,
     Found,
-    Search,
+    RankChoice,
+    RankTest,
+    Subspace,
+    cells_of_pairs,
+    check_n_spurious,
+    check_search,
     subspace_from_both,
     subspace_from_covariances,
     subspace_from_means,
     subspace_given_response,
 )
-from isrlearn.typing import Float64Array
+from isrlearn.typing import Float64Array, FloatArray, LabelArray
+
+Null = Callable[[CellEvidence], Evidence]
+"""Draws what some cells would show if the environments did not differ."""
+
+
+def names_of_features(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the columns that an estimator was fitted on; without names x0, x1, ..."""
+    numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
+    return tuple(getattr(estimator, "feature_names_in_", numbered))
+
+
+def set_features(estimator: Any, source: RowSource) -> None:
+    """Tell an estimator which features it is fitted on."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    estimator.n_features_in_ = source.n_features
+    if source.feature_names is not None:
+        estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+
+
+class SubspaceAttributes:
+    """Attributes of a fitted estimator that are read off its ``subspace_``."""
+
+    subspace_: Any
+
+    @property
+    def n_spurious_(self) -> int:
+        """Number of directions removed."""
+        return int(self.subspace_.rank)
+
+    @property
+    def spurious_components_(self) -> Float64Array:
+        """Directions removed, (n_spurious_, n_features)."""
+        return np.asarray(self.subspace_.directions)
+
+    @property
+    def spectrum_(self) -> Float64Array:
+        """All eigenvalues by descending absolute value, (n_features,)."""
+        return np.asarray(self.subspace_.spectrum)
+
+
+class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """What the ISR transformers share; a subclass says how moments become a subspace."""
+
+    # With metadata routing on, `environments` reaches `fit` without any call of set_fit_request.
+    __metadata_request__fit: ClassVar = {"environments": True}
+    __metadata_request__partial_fit: ClassVar = {"environments": True}
+
+    _environments_given: bool
+    _found: Found | None  # None: to be found from the moments when asked for
+    _parts: PartMoments | None  # what a stream keeps for the rank test
+    _orders: ClassVar[str] = "both"  # what the method looks at
+
+    def __init__(
+        self,
+        n_spurious: int | str = 1,
+        *,
+        condition_on: Any = None,
+        scale: float = 0.0,
+        reduced: bool = False,
+        alpha: float = 0.01,
+        rank_test: str = "permutation",
+        n_permutations: int = 449,
+        random_state: Any = None,
+    ) -> None:
+        self.n_spurious = n_spurious
+        self.condition_on = condition_on
+        self.scale = scale
+        self.reduced = reduced
+        self.alpha = alpha
+        self.rank_test = rank_test
+        self.n_permutations = n_permutations
+        self.random_state = random_state
+
+    @abstractmethod
+    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
+        """Return the subspace of moments with at least one known environment."""
+
+    def _rank(self, null: Null | None, evidence: Callable[[], CellEvidence]) -> int | RankTest:
+        """Return the rank that was given, or the test that finds one."""
+        if null is None:
+            return int(self.n_spurious)
+        seen = evidence()
+        return RankTest(seen, seen.observed if seen.is_empty else null(seen), self.alpha)
+
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.n_spurious, str)
+
+    @property
+    def _second_order(self) -> bool:
+        """Whether the moments need scatters."""
+        return True
+
+    @property
+    def _reads_rows(self) -> bool:
+        """Whether a fit needs more of the rows than sums: then they must be on the host."""
+        return self._automatic
+
+    def fit(
+        self, X: Any, y: Any = None, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Find the spurious subspace.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or ChunkedRows
+            Features; or rows with all that belongs to them, read chunk by chunk. Of a tensor on a
+            GPU only sums come to the host, if `n_spurious` is given.
+        y : array-like of shape (n_samples,)
+            Class labels; not with `ChunkedRows`, which have their own, as they have environments
+            and weights.
+        environments : array-like of shape (n_samples,), default=None
+            Environment of each row, by position: strings or numbers; None, NaN or NA where it is
+            unknown (any other value, also -1 or "", is an environment). Rows of unknown
+            environment are not used here. None: nothing is removed, with a
+            `SingleEnvironmentWarning`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the moments. A weight of zero is the same as no row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self.__dict__.pop("moments_", None)  # a fit that fails must not look like a fit
+        source = as_source(X, y, environments, sample_weight)
+        if source is not None:
+            set_features(self, source)
+            return self._fit_source(source)
+        given = X, y, environments, sample_weight
+        rows = check_rows(*given, estimator=self, look_for_nan=self._second_order)
+        return self._fit_source(InMemory(rows), environments is not None)
+
+    def _fit_source(
+        self,
+        source: RowSource,
+        environments_given: bool | None = None,
+        moments: CellMoments | None = None,
+    ) -> Self:
+        """Find the spurious subspace of checked rows; their moments may be known already.
+
+        Without word on whether environments were given, they were if one is known.
+        """
+        if moments is None:
+            moments = source.total(AddCells(self._second_order))
+        if environments_given is None:
+            environments_given = len(moments.environments) > 0
+        self._environments_given, self._parts = environments_given, None
+        self._found = self._find(moments, partial(self._null, source))
+        self.moments_ = moments
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Add rows. The subspace is found when it is next asked for, from all rows so far.
+
+        The result is that of one `fit` on all rows; a chunk need not have all classes or
+        environments. With ``n_spurious="auto"`` the rank is tested as by ``rank_test="moments"``,
+        whatever is set: rows that are gone cannot be permuted.
+
+        Parameters
+        ----------
+        X, y, environments, sample_weight : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from isrlearn import ISRMean
+        >>> isr, y = ISRMean(1), [0, 1] * 5
+        >>> for e in ("lab", "field"):
+        ...     isr = isr.partial_fit([[len(e), i] for i in range(10)], y, environments=[e] * 10)
+        >>> isr.spurious_components_.round(6).tolist()
+        [[1.0, 0.0]]
+        """
+        self._check_parameters()
+        first = not hasattr(self, "moments_")
+        given = X, y, environments, sample_weight
+        rows = check_rows(*given, estimator=self, reset=first, chunk=True)
+        if first:
+            self._environments_given = False
+            self._parts = PartMoments.empty(rows.X.shape[1]) if self._automatic else None
+        if self._automatic:
+            if self._parts is None:  # added or fitted before: all these rows are one part
+                self._parts = PartMoments.beginning_with(self.moments_)
+            self.moments_ = self._parts.update_checked(rows).total()
+        else:
+            self._parts = None
+            known = None if first else self.moments_
+            both = self._second_order or (known is not None and known.scatters is not None)
+            added = CellMoments.from_checked(rows, second_order=both)
+            self.moments_ = added if known is None else known.absorb(added)
+        self._environments_given |= environments is not None
+        self._found = None
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Remove the spurious subspace.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment, also one never seen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            In the original coordinates; (n_samples, n_features - n_spurious_) if `reduced`. For
+            a tensor on a GPU a tensor there.
+        """
+        check_is_fitted(self, "moments_")
+        return self._remove(check_features(X, self))
+
+    def _remove(self, X: FloatArray) -> FloatArray:
+        """Do what `transform` does, on an array that was checked before."""
+        return self.subspace_.reduce(X) if self.reduced else self.subspace_.project(X)
+
+    def fold_into(self, weight: Any, bias: Any) -> tuple[Any, Any]:
+        """Return the head that gives on X what the old one gives on ``transform(X)``.
+
+        Parameters
+        ----------
+        weight : array-like of shape (n_features_out,) or (k, n_features_out)
+            Weights of a linear head fitted on the output of `transform`.
+        bias : array-like of shape () or (k,)
+            Its bias.
+
+        Returns
+        -------
+        weight, bias
+            In the coordinates of X.
+        """
+        if self.reduced:
+            return np.asarray(weight) @ self.subspace_.kept, bias
+        return self.subspace_.fold_into(weight, bias)
+
+    def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the input columns; None uses those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+            The input names, or if `reduced` that of the class with numbers: ``isr0, isr1, ...``.
+        """
+        names = super().get_feature_names_out(input_features)
+        if not self.reduced:
+            return np.asarray(names)
+        prefix, n_out = type(self).__name__.lower(), self.n_features_in_ - self.n_spurious_
+        return np.asarray([f"{prefix}{i}" for i in range(n_out)], dtype=object)
+
+    @property
+    def subspace_(self) -> Subspace:
+        """The spurious subspace, a frozen `Subspace`."""
+        return self._result().subspace
+
+    @property
+    def rank_choice_(self) -> RankChoice | None:
+        """How the rank was chosen: the tests and their p-values; None if it was given."""
+        return self._result().choice
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Sorted class labels."""
+        check_is_fitted(self, "moments_")
+        return self.moments_.classes
+
+    @property
+    def environments_(self) -> LabelArray:
+        """Sorted environments."""
+        check_is_fitted(self, "moments_")
+        return self.moments_.environments
+
+    def diagnose(self) -> Diagnosis:
+        """Say what was found, how sure it is, and which assumption fails.
+
+        Returns
+        -------
+        Diagnosis
+            A report to print or to show in a notebook. Tests and intervals need
+            ``n_spurious="auto"``.
+        """
+        found = self._result()
+        return diagnose(
+            found,
+            self.moments_,
+            method=type(self).__name__,
+            orders=self._orders,
+            condition_on=self.condition_on,
+            names=names_of_features(self),
+        )
+
+    def _result(self) -> Found:
+        check_is_fitted(self, "moments_")
+        if self._found is None:
+            null = None if self._parts is None else partial(self._null, self._parts)
+            try:
+                self._found = self._find(self.moments_, null)
+            except ValueError as error:
+                # Also an AttributeError, so that hasattr and reprs work in the midst of a stream.
+                raise NotFittedError(f"the rows so far do not give a subspace: {error}") from error
+        return self._found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy on disk keeps: of null draws what they say."""
+        state = dict(super().__getstate__())
+        found = state.get("_found")
+        if found is not None:
+            state["_found"] = found._replace(workings=chance_of(found))
+        return state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        """Raise an error if a parameter has a value that it cannot have."""
+        check_n_spurious(self.n_spurious)
+        check_search(self.alpha, self.rank_test, self.n_permutations)
+        check_removal(self.scale, self.reduced)
+
+    def _find(
+        self,
+        moments: CellMoments,
+        null: Null | None,
+        recover: Callable[[CellMoments, Null | None], Found] | None = None,
+    ) -> Found:
+        """Find the subspace; `null` is None where there is nothing left to draw from.
+
+        `recover` is another way than that of classes, for a target without any.
+        """
+        if recover is None and len(moments.classes) < 2:
+            raise ValueError(
+                f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
+                "what tells classes apart."
+            )
+        if len(moments.environments) == 0 and self._environments_given:
+            raise ValueError(
+                "environments has no known value: all are None or NaN. Give the environment of "
+                "some rows, or leave the argument out to remove nothing."
+            )
+        nothing = Found(Subspace.nothing(self.n_features_in_))
+        if len(moments.environments) == 0:
+            warn_user(
+                f"{type(self).__name__} was fitted without environments: nothing can be seen to "
+                "differ, so nothing is removed. Pass environments= to fit.",
+                SingleEnvironmentWarning,
+            )
+            return nothing
+        if not self._automatic and self.n_spurious == 0:
+            return nothing  # asked for nothing: nothing to compare
+        if self._automatic and null is None:
+            raise ValueError(
+                "n_spurious='auto' was set after rows had been added: the test needs parts of all "
+                "cells. Set it before the first partial_fit, or add more rows."
+            )
+        return (recover or self._recover)(moments, null if self._automatic else None)
+
+    def _null(self, source: RowSource | PartMoments, evidence: CellEvidence) -> Evidence:
+        """Draw the null of the rank test: a pass over the rows, or over what a stream has kept."""
+        random = np.random.default_rng(seeded(self.random_state).randint(2**31 - 1))
+        if isinstance(source, PartMoments):
+            units = source.units(evidence)
+        elif isinstance(source, InMemory) and self.rank_test == "permutation":
+            return source.total(PermuteEnvironments(evidence, self.n_permutations, random))
+        else:
+            by_chance = not isinstance(source, InMemory)
+            units = source.total(AddUnits.of(evidence, by_chance=by_chance)).units()
+        return resampled(units, evidence, self.n_permutations, random)
 
 
 class ISRMean(ISRTransformer):
@@ -89,35 +504,13 @@ class ISRMean(ISRTransformer):
 
     _orders = "means"
 
-    def __init__(
-        self,
-        n_spurious: int | str = 1,
-        *,
-        condition_on: Any = None,
-        scale: float = 0.0,
-        reduced: bool = False,
-        alpha: float = 0.01,
-        rank_test: str = "permutation",
-        n_permutations: int = 449,
-        random_state: Any = None,
-    ) -> None:
-        self.n_spurious = n_spurious
-        self.condition_on = condition_on
-        self.scale = scale
-        self.reduced = reduced
-        self.alpha = alpha
-        self.rank_test = rank_test
-        self.n_permutations = n_permutations
-        self.random_state = random_state
-
     @property
     def _second_order(self) -> bool:
         return self._automatic  # the tests need the noise, a given rank only the means
 
-    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
-        return subspace_from_means(
-            moments, n_spurious, condition_on=self.condition_on, scale=self.scale
-        )
+    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
+        rank = self._rank(null, lambda: evidence_given_classes(moments, self.condition_on))
+        return subspace_from_means(moments, rank, condition_on=self.condition_on, scale=self.scale)
 
 
 class ISRCov(ISRTransformer):
@@ -216,13 +609,15 @@ class ISRCov(ISRTransformer):
         self.n_permutations = n_permutations
         self.random_state = random_state
 
-    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
+    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
+        pairs = self.pairs
+        if null is not None:  # the environments that are compared are tested, and no others
+            cells, pairs = cells_of_pairs(moments, self.condition_on, pairs)
+            rank = self._rank(null, lambda: CellEvidence.of(cells, given_classes(cells)))
+        else:
+            rank = int(self.n_spurious)
         return subspace_from_covariances(
-            moments,
-            n_spurious,
-            condition_on=self.condition_on,
-            pairs=self.pairs,
-            scale=self.scale,
+            moments, rank, condition_on=self.condition_on, pairs=pairs, scale=self.scale
         )
 
 
@@ -319,10 +714,11 @@ class ISR(ISRTransformer):
         self.n_permutations = n_permutations
         self.random_state = random_state
 
-    def _recover(self, moments: CellMoments, n_spurious: int | Search) -> Found:
-        return subspace_from_both(
-            moments, n_spurious, condition_on=self.condition_on, scale=self.scale
+    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
+        rank = self._rank(
+            null, lambda: evidence_given_classes(moments, self.condition_on, needs_spread=True)
         )
+        return subspace_from_both(moments, rank, condition_on=self.condition_on, scale=self.scale)
 
     def _fit_response(self, rows: Rows, environments_given: bool) -> Self:
         """Find the spurious subspace given a continuous target, for `ISRRegressor`."""
@@ -336,17 +732,17 @@ class ISR(ISRTransformer):
                 f"rank_test={brief(self.rank_test)} is for classes: with a continuous y use "
                 "'permutation', or give n_spurious."
             )
-        self._environments_given = environments_given
-        self._parts = None
+        self._environments_given, self._parts = environments_given, None
         rows = replace(rows, response=_standardised(rows.y, rows.sample_weight))
         joint = replace(rows, X=np.column_stack([rows.X, rows.y.astype(rows.X.dtype)]))
         moments = CellMoments.from_checked(joint)
         refuse_underflow(moments.largest[:-1])  # without the target, whose unit is one
 
-        def recover(moments: CellMoments, n_spurious: int | Search) -> Found:
-            return subspace_given_response(moments, n_spurious, scale=self.scale)
+        def recover(moments: CellMoments, null: Null | None) -> Found:
+            rank = self._rank(null, lambda: evidence_given_response(moments))
+            return subspace_given_response(moments, rank, scale=self.scale)
 
-        self._found = self._find_with(moments, response_nulls(rows), recover)
+        self._found = self._find(moments, partial(self._null, InMemory(rows)), recover)
         self.moments_ = moments
         return self
 

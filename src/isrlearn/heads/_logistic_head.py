@@ -17,8 +17,8 @@ from isrlearn.heads._logistic import (
     separation,
     weighted_covariance,
 )
-from isrlearn.moments import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
-from isrlearn.rows import check_weights, largest_values, refuse_sparse
+from isrlearn.moments import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of, largest_values
+from isrlearn.rows import check_weights, refuse_sparse
 from isrlearn.typing import FLOATS, Float64Array, FloatArray
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from isrlearn.rows import blocks_of_stacks, in_stacks, whole_stacks
+from isrlearn.moments import blocks_of_stacks, in_stacks, whole_stacks
 from isrlearn.typing import Float64Array, FloatArray, IntArray
 
 BLOCK_BYTES: Final = 2**23  # read from memory once: scores and slope are both taken of a block

@@ -1,4 +1,4 @@
-"""Heads fitted from sums over rows: nothing but a `ChunkedRows` and its moments is needed."""
+"""Heads fitted from sums over rows: nothing but a `RowSource` and its moments is needed."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +20,7 @@ from isrlearn.heads._row_weights import GroupFactors
 from isrlearn.heads._slopes import Slope, slope_of
 from isrlearn.heads._solver import Problem, Solution, sample_curvature, solve
 from isrlearn.moments import FEW_COORDINATES, ROWS_PER_COORDINATE, frame_of
-from isrlearn.rows import ChunkedRows, InMemory
+from isrlearn.rows import InMemory, RowSource
 from isrlearn.subspace import Subspace
 from isrlearn.typing import Float64Array
 
@@ -93,7 +93,7 @@ class Removed:
 
     Parameters
     ----------
-    rows : ChunkedRows
+    rows : RowSource
         The rows as they are.
     subspace : Subspace
         What is removed.
@@ -103,7 +103,7 @@ class Removed:
         Weighted moments of the rows as they are, over all environments.
     """
 
-    rows: ChunkedRows
+    rows: RowSource
     subspace: Subspace
     factors: GroupFactors
     pooled: Pooled

@@ -25,7 +25,7 @@ from isrlearn.io._roles import ARRAY, COLUMN, Asked, Roles, asked_for, find_role
 from isrlearn.io._rows import TRAIN
 from isrlearn.io._schema import Column, Schema
 from isrlearn.io._values import refuse_formula, refuse_measurements, refuse_wide
-from isrlearn.rows import BIN_THEM, Chunk, LocalChunks, Watch
+from isrlearn.rows import BIN_THEM, Chunk, ChunkedRows, Watch
 from isrlearn.typing import BoolArray, FloatArray, LabelArray
 
 READERS: Final[Mapping[str, Callable[[Path], Reader]]] = {
@@ -81,7 +81,7 @@ class RowFile:
         prepare: Prepare | None = None,
         watch: Watch | None = None,
         among: tuple[int, int | None] = (0, None),
-    ) -> LocalChunks:
+    ) -> ChunkedRows:
         """Return the rows of a part: 0 train (all rows where there is no split), 1, 2.
 
         Parameters
@@ -97,15 +97,15 @@ class RowFile:
         """
         first, last = among
 
-        def chunks(skip: int) -> Iterator[Chunk]:
-            for chunk in self._chunks(first + skip, last, part):
+        def chunks() -> Iterator[Chunk]:
+            for chunk in self._chunks(first, last, part):
                 yield chunk if prepare is None else chunk._replace(X=prepare(chunk.X))
 
         n_features = self.reader.n_features
         if prepare is not None:
             n_features = prepare(np.zeros((1, n_features))).shape[1]
         names = self.schema.feature_names if prepare is None and self._named else None
-        return LocalChunks(
+        return ChunkedRows(
             chunks,
             n_features,
             n_rows=self.n_rows(part),
@@ -173,7 +173,7 @@ def open_rows(
     split: str | None = None,
     drop: str | Sequence[str] = (),
     watch: Watch | None = None,
-) -> LocalChunks:
+) -> ChunkedRows:
     """Open the rows of a file to train on, to be read chunk by chunk.
 
     Parameters

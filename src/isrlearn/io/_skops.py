@@ -34,12 +34,12 @@ OURS: Final = {
     "estimators._transformers": ("ISR", "ISRCov", "ISRMean"),
     "heads._logistic_head": ("LogisticHead",),
     "moments._cells": ("CellMoments",),
-    "moments._frame": ("Frame",),
-    "moments._nulls": ("Evidence",),
+    "diagnosis._uncertainty": ("Chance",),
+    "moments._evidence": ("Evidence", "Frame"),
     "subspace._rank_test": ("RankChoice", "RankStep"),
-    "subspace._search": ("Found",),
+    "subspace._joint": ("Workings",),
+    "subspace._recovery": ("Found",),
     "subspace._subspace": ("Subspace",),
-    "subspace._workings": ("Workings",),
 }
 TRUSTED: Final = (
     *(f"isrlearn.{module}.{name}" for module, names in OURS.items() for name in names),
@@ -47,15 +47,15 @@ TRUSTED: Final = (
 )
 """Types that a file may name, beside those that skops itself trusts."""
 MOVED: Final = {
-    "_frame": "moments._frame",
+    "_frame": "moments._evidence",
     "_heads": "heads._logistic_head",
-    "_nulls": "moments._nulls",
+    "_nulls": "moments._evidence",
     "_predictors": "estimators._classifier",
     "_rank_test": "subspace._rank_test",
     "_regressor": "estimators._regressor",
-    "_search": "subspace._search",
+    "_search": "subspace._recovery",
     "_transformers": "estimators._transformers",
-    "_workings": "subspace._workings",
+    "_workings": "subspace._joint",
     "moments": "moments._cells",
     "subspace": "subspace._subspace",
 }

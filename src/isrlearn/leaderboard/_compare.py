@@ -17,7 +17,7 @@ from isrlearn.leaderboard._run import Failure, Outcome, Task, run_tasks
 from isrlearn.leaderboard._scene import Table, scene_of
 from isrlearn.leaderboard._splits import LEAVE_GROUP_OUT, Round, default_test, rounds
 from isrlearn.rows import (
-    MISSING_LABELS,
+    MISSING,
     UNKNOWN,
     as_labels,
     as_rows,
@@ -26,16 +26,9 @@ from isrlearn.rows import (
     encode_labels,
     naming_columns,
     refuse_continuous,
-    refuse_kind,
     refuse_measurements,
 )
-from isrlearn.selection import (
-    LEAVE_ONE_OUT,
-    WORST_GROUP,
-    check_rule,
-    environment_folds,
-    known,
-)
+from isrlearn.selection import LEAVE_ONE_OUT, WORST_GROUP, check_rule, environment_folds, known
 from isrlearn.typing import FLOATS, FloatArray, IntArray, LabelArray
 
 SEEDS: Final = 3
@@ -231,10 +224,9 @@ def _checked(X: Any, y: Any, split: Any) -> tuple[FloatArray, LabelArray, IntArr
         X = check_array(as_rows(X), dtype=FLOATS, ensure_all_finite="allow-nan", input_name="X")
     split = None if split is None else _checked_split(split, len(X))
     labels = as_labels(y, "y", len(X))
-    refuse_kind(labels, "y")
     classes, codes = encode_labels(labels, "y")
     if np.any(codes == UNKNOWN):
-        raise ValueError(MISSING_LABELS)
+        raise ValueError(MISSING.format("labels"))
     refuse_continuous(classes, "y", "bin it to classes, or use ISRRegressor for a number")
     return X, classes[codes], split
 

@@ -10,49 +10,53 @@ from isrlearn.moments._comparison import (
     comparable as comparable,
     refuse_underflow as refuse_underflow,
 )
-from isrlearn.moments._conditioning import (
+from isrlearn.moments._evidence import (
+    FEW_COORDINATES as FEW_COORDINATES,
+    ROWS_PER_COORDINATE as ROWS_PER_COORDINATE,
+    CellEvidence as CellEvidence,
     Conditioned as Conditioned,
+    Evidence as Evidence,
+    Frame as Frame,
     common_coefs as common_coefs,
     covariance_evidence as covariance_evidence,
     degrees_of_freedom as degrees_of_freedom,
+    eigen_system as eigen_system,
+    evidence_given_classes as evidence_given_classes,
+    evidence_given_response as evidence_given_response,
+    evidence_in as evidence_in,
+    feature_scales as feature_scales,
+    frame_of as frame_of,
     given_classes as given_classes,
     given_response as given_response,
     mean_evidence as mean_evidence,
-    rounding_errors as rounding_errors,
-    unit_of_weight as unit_of_weight,
-    within_scatter as within_scatter,
-)
-from isrlearn.moments._frame import (
-    FEW_COORDINATES as FEW_COORDINATES,
-    ROWS_PER_COORDINATE as ROWS_PER_COORDINATE,
-    Frame as Frame,
-    eigen_system as eigen_system,
-    feature_scales as feature_scales,
-    frame_of as frame_of,
     noise_frame as noise_frame,
     principal_axes as principal_axes,
+    rounding_errors as rounding_errors,
     total_covariance as total_covariance,
+    unit_of_weight as unit_of_weight,
     whitening as whitening,
-)
-from isrlearn.moments._null_sources import (
-    NullSource as NullSource,
-    chunk_nulls as chunk_nulls,
-    part_nulls as part_nulls,
-    response_nulls as response_nulls,
-    row_nulls as row_nulls,
-    row_part_nulls as row_part_nulls,
+    within_scatter as within_scatter,
 )
 from isrlearn.moments._nulls import (
-    Evidence as Evidence,
-    evidence_in as evidence_in,
+    PermuteEnvironments as PermuteEnvironments,
 )
 from isrlearn.moments._parts import (
+    AddUnits as AddUnits,
     PartMoments as PartMoments,
+    UnitSums as UnitSums,
+    resampled as resampled,
 )
 from isrlearn.moments._passes import (
+    AddCells as AddCells,
     AddMoments as AddMoments,
     AllMoments as AllMoments,
-    UnitSums as UnitSums,
+)
+from isrlearn.moments._sums import (
+    LARGEST_IN_SINGLE as LARGEST_IN_SINGLE,
+    blocks_of_stacks as blocks_of_stacks,
+    in_stacks as in_stacks,
+    largest_values as largest_values,
+    whole_stacks as whole_stacks,
 )
 
 __all__ = ["CellMoments"]

@@ -13,15 +13,13 @@ from typing import Any, Final, Self
 import numpy as np
 
 from isrlearn.display import brief, table
+from isrlearn.moments._device_sums import device_moments
+from isrlearn.moments._sums import FEW_CELLS, cell_means, cell_sums
 from isrlearn.rows import (
-    FEW_CELLS,
     LARGEST,
     Rows,
-    cell_means,
-    cell_sums,
     check_number,
     check_rows,
-    device_moments,
     float_type,
     on_device,
     overflow_message,
@@ -191,6 +189,10 @@ class CellMoments:
             return self
         self._merge(chunk)  # no new cell: nothing has to be allocated
         return self
+
+    def __iadd__(self, other: "CellMoments") -> Self:
+        """Add rows in place: a loop allocates nothing."""
+        return self.absorb(other)
 
     def __add__(self, other: "CellMoments") -> Self:
         """Return the moments of the rows of both."""

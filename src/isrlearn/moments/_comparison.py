@@ -71,14 +71,25 @@ class CellTable(NamedTuple):
         """Return the table of some moments."""
         return cls(cells.classes, cells.environments, cells.class_index, cells.environment_index)
 
-    def codes_of(self, rows: Rows) -> IntArray:
-        """Return the cell of each row, (n,); -1 where it is in none of them."""
-        # Labels that the rows lack may be in the table, and the other way round.
+    def codes(
+        self,
+        classes: LabelArray,
+        class_codes: IntArray,
+        environments: LabelArray,
+        environment_codes: IntArray,
+    ) -> IntArray:
+        """Return the cell of each pair of codes, (n,); -1 where it is in none of them."""
+        # Labels that the pairs lack may be in the table, and the other way round.
         table = np.full((len(self.classes) + 1, len(self.environments) + 1), -1, dtype=np.intp)
         table[self.class_index, self.environment_index] = np.arange(len(self.class_index))
-        classes = _places(rows.classes, self.classes)
-        environments = np.append(_places(rows.environments, self.environments), -1)
-        return np.asarray(table[classes[rows.class_codes], environments[rows.environment_codes]])
+        own = _places(classes, self.classes)[class_codes]
+        # The last is for an unknown environment, -1.
+        others = np.append(_places(environments, self.environments), -1)[environment_codes]
+        return np.asarray(table[own, others])
+
+    def codes_of(self, rows: Rows) -> IntArray:
+        """Return the cell of each row, (n,); -1 where it is in none of them."""
+        return self.codes(rows.classes, rows.class_codes, rows.environments, rows.environment_codes)
 
 
 def _places(labels: LabelArray, known: LabelArray) -> IntArray:

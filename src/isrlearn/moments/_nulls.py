@@ -1,41 +1,38 @@
-r"""Evidence as it would be if the environments did not differ: the null of the rank tests.
+"""Evidence as it would be if the environments did not differ, by permuting them among rows."""
 
-Two ways, for one purpose. `permuted` gives environments of the same class new labels by chance and
-needs the rows. `resampled` recombines the deviations of parts of the cells, which a stream can
-keep, and needs no rows.
-"""
-
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from isrlearn.moments._conditioning import (
+from isrlearn.moments._cells import CellMoments
+from isrlearn.moments._comparison import CellTable
+from isrlearn.moments._evidence import (
+    CellEvidence,
     Conditioned,
+    Evidence,
+    Frame,
     common_coefs,
     covariance_evidence,
     degrees_of_freedom,
+    joined,
     mean_evidence,
+    symmetric,
+    unit_of_weight,
 )
-from isrlearn.moments._frame import Frame
+from isrlearn.rows import Rows
 from isrlearn.typing import Float64Array, FloatArray, IntArray
 
+MOST_STRATA: Final = 20
+ROWS_PER_STRATUM: Final = 20  # of each environment
 MOST_UNITS: Final = 1500  # of each class: so many can be permuted in little time
 MOST_CODES: Final = 2**20  # entries of the matrix of codes at a time: what a cache holds
 MOST_ROWS: Final = 2**13  # gathered at a time
 MOST_ENTRIES: Final = 2**20  # of sums that are turned into evidence at a time
 MOST_SINGLE: Final = 1e30  # sums of many such numbers do not overflow in single precision
-FEW_CELLS: Final = 32  # of more, most indicators are zero
-
-
-class Evidence(NamedTuple):
-    """Differences of means and of covariances in a frame; a first axis runs over permutations."""
-
-    means: Float64Array
-    """(..., m, q)"""
-    covariances: Float64Array
-    """(..., E, p, p)"""
+DENSE_CELLS: Final = 32  # of more, most indicators are zero
 
 
 class TargetRows(NamedTuple):
@@ -52,25 +49,27 @@ class TargetRows(NamedTuple):
     weights: Float64Array | None
     """(n,)"""
 
+    @classmethod
+    def of(cls, rows: Rows, cells: CellMoments, random: np.random.Generator) -> Self:
+        """Return the rows that are in one of the cells."""
+        codes = CellTable.of(cells).codes_of(rows)
+        rows, codes = rows.where(codes >= 0), codes[codes >= 0]
+        weights = rows.sample_weight
+        weights = None if weights is None else weights * unit_of_weight(cells)
+        ones = np.ones((len(codes), 1))
+        if rows.response is None:
+            return cls(rows.X, ones, codes, rows.class_codes, weights)
+        # For a number: phi(y) = (1, y), in strata of neighbouring y, ties by chance.
+        y, n = rows.response, len(codes)
+        n_strata = int(np.clip(n // (ROWS_PER_STRATUM * len(cells.means)), 1, MOST_STRATA))
+        ranks = np.empty(n, dtype=np.intp)
+        ranks[np.lexsort((random.uniform(size=n), y))] = np.arange(n)
+        return cls(rows.X, np.column_stack([ones, y]), codes, ranks * n_strata // n, weights)
 
-def evidence_in(cond: Conditioned, frame: Frame) -> Evidence:
-    """Return what differs, in the coordinates of a frame."""
-    leading = frame.forward[:, : frame.n_leading]
-    inside = leading.T @ cond.scatters @ leading
-    return Evidence(
-        mean_evidence(cond) @ frame.forward,
-        covariance_evidence(cond._replace(scatters=inside)),
-    )
 
-
-def permuted(
-    rows: TargetRows,
-    cond: Conditioned,
-    frame: Frame,
-    n_permutations: int,
-    random: np.random.Generator,
-) -> Evidence:
-    """Return the evidence of permuted environments.
+@dataclass(frozen=True, eq=False)
+class PermuteEnvironments:
+    """The pass that gives rows of the same class, or of similar targets, new environments.
 
     For the means the rows are taken about the common relation to the target: where nothing differs
     the test is exact. For the covariances they are taken about that of their own cell, scaled to
@@ -84,49 +83,32 @@ def permuted(
 
     Parameters
     ----------
-    rows : TargetRows
-        The rows.
-    cond : Conditioned
-        Their moments.
-    frame : Frame
-        Coordinates.
+    evidence : CellEvidence
+        The cells, and the coordinates in which they are compared.
     n_permutations : int
         How many.
     random : Generator
         Source of randomness.
     """
-    usual = _usual_weights(rows, len(cond.group))
-    features = _features_of(rows, cond, frame, usual)
-    sizes = _columns(cond, frame)
-    sums = np.zeros((n_permutations, len(cond.group), sum(sizes)))
-    for units, cells in _units(rows, cond, random):
-        _add_permuted(sums, features(units), cells, random)
-    sums *= usual[:, None]
-    step = max(1, MOST_ENTRIES // sums[0].size)
-    blocks = (sums[start : start + step] for start in range(0, n_permutations, step))
-    return joined((_evidence(block, sizes, cond) for block in blocks), n_permutations)
 
+    evidence: CellEvidence
+    n_permutations: int
+    random: np.random.Generator
 
-def joined(parts: Iterable[Evidence], n_draws: int) -> Evidence:
-    """Return the evidence of all draws, from parts that are made one after the other.
-
-    Parameters
-    ----------
-    parts : iterable of Evidence
-        One at least.
-    n_draws : int
-        How many draws they have together.
-    """
-    found, start = None, 0
-    for part in parts:
-        if found is None:  # written to where they stay: joined at the end they would be there twice
-            found = Evidence(*(np.empty((n_draws, *array.shape[1:])) for array in part))
-        own = slice(start, start + len(part.means))
-        found.means[own], found.covariances[own] = part
-        start = own.stop
-    if found is None:
-        raise ValueError("there are no parts to join.")
-    return found
+    def __call__(self, rows: Rows) -> Evidence:
+        """Return the evidence of permuted environments, for rows that are all in memory."""
+        _, cond, frame = self.evidence[:3]
+        target = TargetRows.of(rows, self.evidence.cells, self.random)
+        usual = _usual_weights(target, len(cond.group))
+        features = _features_of(target, cond, frame, usual)
+        sizes = _columns(cond, frame)
+        sums = np.zeros((self.n_permutations, len(cond.group), sum(sizes)))
+        for units, cells in _units(target, cond, self.random):
+            _add_permuted(sums, features(units), cells, self.random)
+        sums *= usual[:, None]
+        step = max(1, MOST_ENTRIES // sums[0].size)
+        starts = range(0, len(sums), step)
+        return joined((_evidence(sums[s : s + step], sizes, cond) for s in starts), len(sums))
 
 
 def _usual_weights(rows: TargetRows, n_cells: int) -> Float64Array:
@@ -234,7 +216,7 @@ def _add_permuted(
 def _one_hot(codes: IntArray, n_cells: int) -> Any:
     """Return the indicators of all cells but the first, (n (n_cells - 1), u), of codes (n, u)."""
     n, u = codes.shape
-    if n_cells <= FEW_CELLS:
+    if n_cells <= DENSE_CELLS:
         one_hot = codes[:, None, :] == np.arange(1, n_cells)[:, None]
         return one_hot.reshape(-1, u).astype(np.float32)
     permutation, unit = np.nonzero(codes)
@@ -259,12 +241,3 @@ def _evidence(sums: Float64Array, sizes: tuple[int, ...], cond: Conditioned) -> 
         freedom=degrees_of_freedom(grams[..., 0, 0], s),
     )
     return Evidence(mean_evidence(null), covariance_evidence(null))
-
-
-def symmetric(upper: Float64Array, size: int) -> Float64Array:
-    """Return symmetric matrices from their upper triangles."""
-    matrix = np.empty((*upper.shape[:-1], size, size))
-    i, j = np.triu_indices(size)
-    matrix[..., i, j] = upper
-    matrix[..., j, i] = upper
-    return matrix

@@ -1,53 +1,39 @@
 """What was given, checked and encoded once: rows, labels, environments, weights, parameters."""
 
-from isrlearn.rows._arrays import (
-    as_numbers as as_numbers,
-    as_rows as as_rows,
-    in_type as in_type,
-    refuse_kind as refuse_kind,
-    refuse_ragged as refuse_ragged,
-    refuse_sparse as refuse_sparse,
-    shape_of as shape_of,
-    some as some,
-)
-from isrlearn.rows._blocks import (
-    FEW_CELLS as FEW_CELLS,
-    LARGEST_IN_SINGLE as LARGEST_IN_SINGLE,
-    WIDE as WIDE,
-    blocks_of_stacks as blocks_of_stacks,
-    cell_means as cell_means,
-    cell_sums as cell_sums,
-    in_stacks as in_stacks,
-    largest_values as largest_values,
-    mapped as mapped,
-    whole_stacks as whole_stacks,
-)
-from isrlearn.rows._columns import (
-    LARGEST as LARGEST,
-    naming_columns as naming_columns,
-    overflow_message as overflow_message,
-    refuse_large_features as refuse_large_features,
-)
 from isrlearn.rows._device import (
+    BLOCK_BYTES as BLOCK_BYTES,
+    block_rows_on_device as block_rows_on_device,
     blocks as blocks,
-    device_moments as device_moments,
     float_type as float_type,
     namespace as namespace,
     on_device as on_device,
+    summed as summed,
+    taken as taken,
     to_device as to_device,
 )
-from isrlearn.rows._given import (
-    Chunk as Chunk,
+from isrlearn.rows._features import (
+    LARGEST as LARGEST,
+    as_numbers as as_numbers,
+    as_rows as as_rows,
+    naming_columns as naming_columns,
+    of_list as of_list,
+    overflow_message as overflow_message,
+    refuse_large_features as refuse_large_features,
+    refuse_sparse as refuse_sparse,
+    shape_of as shape_of,
 )
 from isrlearn.rows._labels import (
     BIN_THEM as BIN_THEM,
     LONGEST as LONGEST,
+    MISSING as MISSING,
     MOST_NUMBERS as MOST_NUMBERS,
     UNKNOWN as UNKNOWN,
     as_labels as as_labels,
+    encode_environments as encode_environments,
     encode_labels as encode_labels,
     is_missing as is_missing,
     refuse_measurements as refuse_measurements,
+    refuse_text as refuse_text,
     too_many_values as too_many_values,
 )
 from isrlearn.rows._parameters import (
@@ -65,35 +51,28 @@ from isrlearn.rows._saved_arrays import (
 )
 from isrlearn.rows._source import (
     NO_ROWS as NO_ROWS,
-    Begun as Begun,
+    WIDE as WIDE,
+    Chunk as Chunk,
     ChunkedRows,
     InMemory as InMemory,
-    LocalChunks as LocalChunks,
     NoRowsError as NoRowsError,
+    RowSource as RowSource,
     T as T,
     Watch as Watch,
-    as_chunks as as_chunks,
+    as_source as as_source,
+    block_rows as block_rows,
     checked as checked,
     chunk_rows as chunk_rows,
-    mark_of as mark_of,
-)
-from isrlearn.rows._targets import (
-    MISSING_LABELS as MISSING_LABELS,
-    refuse_text as refuse_text,
 )
 from isrlearn.rows._validation import (
+    LIGHTEST as LIGHTEST,
     Rows as Rows,
     check_features as check_features,
-    check_response_rows as check_response_rows,
     check_rows as check_rows,
     check_scored as check_scored,
-    encode_environments as encode_environments,
+    check_weights as check_weights,
     refuse_continuous as refuse_continuous,
     refuse_not_finite as refuse_not_finite,
-)
-from isrlearn.rows._weights import (
-    LIGHTEST as LIGHTEST,
-    check_weights as check_weights,
 )
 
 __all__ = ["ChunkedRows"]

@@ -15,8 +15,6 @@ from isrlearn.typing import BoolArray, Float64Array, IntArray
 
 BLOCK_BYTES: Final = 2**27  # of a block: few transfers of d x d sums, little memory beside the rows
 MOST_ROWS: Final = 2**16  # of a block, so that sums in single precision keep their digits
-SAMPLE: Final = 1024  # most rows of a cell whose mean is the provisional one
-MOST_BITS: Final = 100  # of a unit, so that float32 holds it and its inverse
 LIBRARIES: Final = {"torch", "cupy"}  # whose arrays do not say that they have the array API
 
 
@@ -80,57 +78,14 @@ def namespace(X: Any) -> Any:
 
 def blocks(X: Any) -> Iterator[Any]:
     """Yield X in blocks of rows, on its device."""
-    n_rows, step = X.shape[0], _block_rows(X)
+    n_rows, step = X.shape[0], block_rows_on_device(X)
     for start in range(0, max(n_rows, 1), step):
         yield X[start : min(start + step, n_rows), :]
 
 
 def take_rows(X: Any, mask: BoolArray) -> Any:
     """Return the rows where a mask of NumPy, (n,), is true, wherever they are."""
-    return _taken(X, np.flatnonzero(mask)) if on_device(X) else X[mask]
-
-
-def device_moments(
-    X: Any, codes: IntArray, n_cells: int, weights: Float64Array | None, second_order: bool
-) -> tuple[Float64Array, Float64Array, Float64Array | None, Float64Array]:
-    """Return the moments of rows that stay on their device; all results are on the host.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows, float32 or float64, of any library with the array API.
-    codes : ndarray of shape (n,)
-        Cell of each row; `n_cells` for a row of none. A value that is not finite in any row makes a
-        mean that is not finite.
-    n_cells : int
-        Number of cells m, each of which has a row.
-    weights : ndarray of shape (n,) or None
-        Positive weights; None for ones.
-    second_order : bool
-        Whether scatters are wanted.
-
-    Returns
-    -------
-    weights : ndarray of shape (m,)
-    means : ndarray of shape (m, d)
-    scatters : ndarray of shape (m, d, d) or None
-    largest : ndarray of shape (d,)
-        Largest absolute value of each column in the rows of the cells.
-    """
-    X = X.detach() if hasattr(X, "detach") else X  # torch: no gradients of sums
-    d, order = X.shape[1], np.argsort(codes, kind="stable")
-    *cells, others = np.split(order, np.cumsum(np.bincount(codes, minlength=n_cells + 1))[:-1])
-    totals, means, largest = np.zeros(n_cells), np.zeros((n_cells, d)), np.zeros(d)
-    scatters = np.zeros((n_cells, d, d)) if second_order else None
-    # Where the "device" is a CPU, NumPy would warn of what the caller looks for.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for cell, members in enumerate(cells):
-            scatter = None if scatters is None else scatters[cell]
-            totals[cell], means[cell], own = _cell(X, members, weights, scatter)
-            largest = np.maximum(largest, own)
-        if len(others):  # rows of no cell say only whether they are finite
-            means += 0.0 * _cell(X, others, None, None)[1]
-    return totals, means, scatters, largest
+    return taken(X, np.flatnonzero(mask)) if on_device(X) else X[mask]
 
 
 def not_finite(X: Any, what: str) -> tuple[BoolArray, int]:
@@ -138,65 +93,24 @@ def not_finite(X: Any, what: str) -> tuple[BoolArray, int]:
     X = X.detach() if hasattr(X, "detach") else X
     xp, columns, n_rows = namespace(X), np.zeros(X.shape[1], dtype=bool), 0
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(_summed(xp.sum(X))):  # then all of X is
+        if np.isfinite(summed(xp.sum(X))):  # then all of X is
             return columns, 0
     for block in blocks(X):
         bad = xp.isnan(block) if what == "NaN" else xp.isinf(block)
         columns |= np.asarray(to_host(xp.any(bad, axis=0)))
-        n_rows += int(_summed(xp.sum(xp.astype(xp.any(bad, axis=1), xp.int32))))
+        n_rows += int(summed(xp.sum(xp.astype(xp.any(bad, axis=1), xp.int32))))
     return columns, n_rows
 
 
-def _cell(
-    X: Any, members: IntArray, weights: Float64Array | None, scatter: Float64Array | None
-) -> tuple[float, Float64Array, Float64Array]:
-    """Return weight, mean and largest values of some rows; add their scatter to zeros."""
-    xp, (units, provisional) = namespace(X), _start(X, members)
-    if weights is not None and scatter is not None:  # rows of little weight may lie anywhere
-        provisional = _cell(X, members, weights, None)[1] / units
-    unit = 1.0 if weights is None else float(weights[members].max())
-    total, missed, largest = 0.0, np.zeros(len(units)), np.zeros(len(units))
-    scale, centre = to_device(1 / units, X), to_device(provisional, X)
-    for rows in np.array_split(members, -(-len(members) // _block_rows(X))):
-        values = _taken(X, rows)
-        largest = np.maximum(largest, _summed(xp.max(xp.abs(values), axis=0)))
-        values = values * scale - centre
-        shares = np.ones(len(rows)) if weights is None else weights[rows] / unit
-        total += float(shares.sum())
-        weighted = values if weights is None else values * to_device(shares[:, None], X)
-        missed += _summed(xp.sum(weighted, axis=0))
-        if scatter is not None:
-            scatter += _summed(xp.matmul(values.T, weighted))
-    missed /= total
-    if scatter is not None:
-        scatter -= np.outer(total * missed, missed)
-        scatter += scatter.T.copy()  # a device may add up the two triangles in different orders
-        scatter *= np.outer(0.5 * unit * units, units)
-    # What was subtracted is the provisional mean as the device rounds it.
-    return total * unit, units * (_summed(centre) + missed), largest
-
-
-def _start(X: Any, members: IntArray) -> tuple[Float64Array, Float64Array]:
-    """Return a unit of each column, (d,), and the mean of some rows in these units.
-
-    The units are powers of two: nothing is rounded, and no square leaves the range of float32.
-    """
-    every = -(-len(members) // SAMPLE)  # from all over the cell: rows may be sorted
-    xp, sample = namespace(X), _taken(X, members[::every])
-    exponents = np.frexp(_summed(xp.max(xp.abs(sample), axis=0)))[1]
-    units = np.ldexp(1.0, exponents.clip(-MOST_BITS, MOST_BITS))
-    return units, _summed(xp.mean(sample * to_device(1 / units, X), axis=0))
-
-
-def _block_rows(X: Any) -> int:
+def block_rows_on_device(X: Any) -> int:
     return int(max(1, min(MOST_ROWS, BLOCK_BYTES // (X.shape[1] * float_type(X).itemsize))))
 
 
-def _taken(X: Any, rows: IntArray) -> Any:
+def taken(X: Any, rows: IntArray) -> Any:
     # Not every device has integers of 64 bits.
     index, xp = rows.astype(np.int32 if X.shape[0] < 2**31 else np.int64), namespace(X)
     return xp.take(X, xp.asarray(index, device=X.device), axis=0)
 
 
-def _summed(values: Any) -> Float64Array:
+def summed(values: Any) -> Float64Array:
     return np.asarray(to_host(values), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Labels of any type as sorted distinct values and integer codes."""
+"""Labels of any type as sorted distinct values and integer codes; targets that are refused."""
 
 from numbers import Integral, Real
 from typing import Any, Final
@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from isrlearn.display import brief
-from isrlearn.rows._arrays import of_tensor
-from isrlearn.typing import BoolArray, IntArray, LabelArray
+from isrlearn.rows._features import OTHERS, of_list, of_tensor, shape_of
+from isrlearn.typing import BoolArray, Float64Array, IntArray, LabelArray
 
 UNKNOWN: Final = -1
 SMALL_RANGE: Final = 2**10
@@ -18,6 +18,7 @@ BIN_THEM: Final = (
     "bin them first, for example with pandas.cut or pandas.qcut, or name groups of rows, such as "
     "the hospital"
 )
+MISSING: Final = "y has missing {} (None, NaN or NA): drop those rows before fitting."
 
 
 def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
@@ -37,42 +38,72 @@ def encode_labels(values: Any, name: str) -> tuple[LabelArray, IntArray]:
     return labels, codes
 
 
-def refuse_measurements(labels: LabelArray, n_rows: int | None) -> None:
-    """Refuse environments that are numbers or dates of too many values, such as an age.
-
-    Many whole numbers are codes of many groups if there are rows of each. Few are enough: a search
-    fits on a part of the rows, and has fewer of each than the user.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (E,)
-        Distinct environments.
-    n_rows : int or None
-        Rows whose environment is known; None if more may come.
-
-    Examples
-    --------
-    >>> refuse_measurements(np.arange(100), 1000)
-    >>> refuse_measurements(np.arange(18, 81), 120)
-    Traceback (most recent call last):
-        ...
-    ValueError: environments has 63 different numbers: bin them first, ...
-    """
-    kind = labels.dtype.kind
-    if kind not in "iufM" or len(labels) <= MOST_NUMBERS:
-        return
-    fractions = kind == "f" and not np.array_equal(labels, np.round(labels))
-    if fractions or (n_rows is not None and n_rows < FEWEST_OF_A_NUMBER * len(labels)):
-        what = "dates" if kind == "M" else "numbers"
-        raise ValueError(f"environments has {too_many_values(len(labels), what)}")
+def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntArray]:
+    """Return the sorted environments and the code of each row (-1: unknown)."""
+    if environments is None:
+        return np.empty(0, dtype=np.intp), np.full(n_rows, UNKNOWN, dtype=np.intp)
+    return encode_labels(as_labels(environments, "environments", n_rows), "environments")
 
 
-def too_many_values(n_values: int, what: str) -> str:
-    """Return the message about environments that are measured, behind the name of the column."""
-    return (
-        f"{n_values} different {what}: {BIN_THEM}. If these are codes of groups, write them as "
-        "text, such as site7."
-    )
+def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
+    """Return labels as an array of one dimension, of the length `n_rows` if that is given."""
+    if np.ma.isMaskedArray(values):
+        hidden = np.ma.getmaskarray(values)
+        values = np.ma.getdata(values).astype(object)
+        values[hidden] = None
+    elif hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    elif hasattr(values, "detach"):
+        values = of_tensor(values, name)
+    elif isinstance(values, list | tuple):
+        of_list(values, name)  # refuses rows that are not equally long
+    # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.dtype.kind == "T":  # NumPy's strings of variable width
+        array = array.astype(object)
+    if array.ndim == 0:
+        raise ValueError(
+            f"{name}={brief(array)} is one value: give one label per row, such as a column."
+        )
+    if array.ndim > 1:
+        several = "join several attributes into one label"
+        way_out = several if array.shape[1] > 1 else "pass the column itself, or .ravel() of it"
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected one label per row in one dimension: "
+            f"{way_out}."
+        )
+    kind = array.dtype.kind
+    if kind in "cV":
+        raise ValueError(
+            f"{name} holds {OTHERS[kind][1]}, which are no labels: use whole numbers or strings."
+        )
+    if kind == "S":
+        raise TypeError(_one_kind_only(name, "has", ["bytes"]))
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(
+            f"{name} has {len(array)} values for {n_rows} rows: give one label per row."
+        )
+    return array
+
+
+def is_missing(array: LabelArray) -> BoolArray:
+    """Return the mask of missing labels."""
+    kind = array.dtype.kind
+    if kind == "O":
+        return np.fromiter(map(_value_is_missing, array), dtype=bool, count=len(array))
+    if kind in "fmM":
+        return np.asarray(array != array)
+    # np.array(["a", nan]) is an array of the strings "a" and "nan".
+    return np.asarray(array == "nan") if kind == "U" else np.zeros(len(array), dtype=bool)
+
+
+def _value_is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to be a bool
+        return True
 
 
 def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
@@ -94,97 +125,34 @@ def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
     return labels, place[shifted]
 
 
-def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
-    """Return labels as an array of one dimension, of the length `n_rows` if that is given."""
-    if np.ma.isMaskedArray(values):
-        hidden = np.ma.getmaskarray(values)
-        values = np.ma.getdata(values).astype(object)
-        values[hidden] = None
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    elif hasattr(values, "detach"):
-        values = of_tensor(values, name)
-    # A list goes through object: NumPy would turn ["a", nan] into the strings "a" and "nan".
-    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
-    if array.dtype.kind == "T":  # NumPy's strings of variable width
-        array = array.astype(object)
-    if array.ndim != 1:
-        raise ValueError(_not_one_dimensional(array, name))
-    if array.dtype.kind == "S":
-        raise TypeError(_one_kind_only(name, "has", ["bytes"]))
-    if n_rows is not None and len(array) != n_rows:
-        raise ValueError(
-            f"{name} has {len(array)} values for {n_rows} rows: give one label per row."
-        )
-    return array
-
-
-def _not_one_dimensional(array: LabelArray, name: str) -> str:
-    if array.ndim == 0:
-        return f"{name}={brief(array)} is one value: give one label per row, such as a column."
-    way_out = (
-        "join several attributes into one label"
-        if array.shape[1] > 1
-        else "pass the column itself, or .ravel() of an array"
-    )
-    return (
-        f"{name} has shape {array.shape}, expected one label per row in one dimension: {way_out}."
-    )
-
-
-def is_missing(array: LabelArray) -> BoolArray:
-    """Return the mask of missing labels."""
-    if array.dtype == object:
-        return np.fromiter(
-            (_value_is_missing(value) for value in array), dtype=bool, count=len(array)
-        )
-    if array.dtype.kind in "fc":
-        return np.isnan(array)
-    if array.dtype.kind in "mM":
-        return np.isnat(array)
-    if array.dtype.kind == "U":
-        # np.array(["a", nan]) is an array of the strings "a" and "nan".
-        return np.asarray(array == "nan")
-    return np.zeros(len(array), dtype=bool)
-
-
-def _value_is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA refuses to be a bool
-        return True
-
-
 def _one_type(known: LabelArray, name: str) -> LabelArray:
     """Turn an object array of strings or of numbers into an array of that type."""
-    kinds = {"str" if isinstance(v, str) else _number_or_type(v) for v in known}
+    kinds = {_kind_of(value) for value in known}
     if len(kinds) > 1 or not kinds <= {"str", "number"}:
         raise TypeError(_one_kind_only(name, "mixes" if len(kinds) > 1 else "has", sorted(kinds)))
     if not len(known):
         return known.astype(np.intp)
-    if kinds == {"str"}:
-        _refuse_long(known, name)
-    found = np.array(known.tolist())
-    # Whole numbers that 64 bits do not hold would be rounded, and two labels become one.
-    rounded = found.dtype.kind == "f" and all(isinstance(value, Integral) for value in known)
-    if found.dtype == object and not all(isinstance(value, Integral) for value in known):
-        names = sorted({type(value).__name__ for value in known})
-        raise TypeError(_one_kind_only(name, "has", names))
-    if rounded or found.dtype == object:
-        raise TypeError(f"{name} has whole numbers of more than 64 bits: use strings for them.")
-    return found
-
-
-def _refuse_long(known: LabelArray, name: str) -> None:
-    """Refuse texts: an array of strings gives every row the room of the longest."""
-    longest = max(known, key=len)
+    # An array of strings gives every row the room of the longest.
+    longest = max(known, key=len) if kinds == {"str"} else ""
     if len(longest) > LONGEST:
         raise ValueError(
             f"{name} has a label of {len(longest)} characters, {brief(longest)}: give at most "
             f"{LONGEST}, such as a short name."
         )
+    found = np.array(known.tolist())
+    # Whole numbers that 64 bits do not hold would be rounded, and two labels become one.
+    whole = kinds == {"number"} and all(isinstance(value, Integral) for value in known)
+    if whole and found.dtype.kind in "fO":
+        raise TypeError(f"{name} has whole numbers of more than 64 bits: use strings for them.")
+    if found.dtype == object:
+        raise TypeError(_one_kind_only(name, "has", sorted({type(v).__name__ for v in known})))
+    return found
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, str):
+        return "str"
+    return "number" if isinstance(value, Real | np.bool_) else type(value).__name__
 
 
 def _one_kind_only(name: str, verb: str, kinds: list[str]) -> str:
@@ -194,5 +162,63 @@ def _one_kind_only(name: str, verb: str, kinds: list[str]) -> str:
     )
 
 
-def _number_or_type(value: Any) -> str:
-    return "number" if isinstance(value, Real | np.bool_) else type(value).__name__
+def refuse_measurements(labels: LabelArray, n_rows: int | None) -> None:
+    """Refuse environments that are numbers or dates of too many values, such as an age.
+
+    Without `n_rows` (of known environment), as in a chunk, whole numbers are left alone.
+    """
+    kind = labels.dtype.kind
+    if kind not in "iufM" or len(labels) <= MOST_NUMBERS:
+        return
+    fractions = kind == "f" and not np.array_equal(labels, np.round(labels))
+    if fractions or (n_rows is not None and n_rows < FEWEST_OF_A_NUMBER * len(labels)):
+        what = "dates" if kind == "M" else "numbers"
+        raise ValueError(f"environments has {too_many_values(len(labels), what)}")
+
+
+def too_many_values(n_values: int, what: str) -> str:
+    """Return the message about environments that are measured, behind the name of the column."""
+    return (
+        f"{n_values} different {what}: {BIN_THEM}. If these are codes of groups, write them as "
+        "text, such as site7."
+    )
+
+
+def as_target(y: Any) -> Any:
+    """Refuse what is not one value per row: several columns, one value, a bag of values."""
+    if y is None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None: give one label, or one number, "
+            "per row."
+        )
+    y = of_tensor(y, "y") if hasattr(y, "detach") else y
+    shape = shape_of(y)
+    if len(shape) > 1 and shape[1] != 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {shape} instead: fit one model for "
+            "each target, or join them to one label."
+        )
+    return as_labels(y, "y") if len(shape) == 0 else y
+
+
+def refuse_text(y: Any) -> None:
+    """Raise an error if a target that must be numbers has text in it."""
+    values = np.asarray(y)
+    if isinstance(y, str) or values.dtype.kind in "biufc":
+        return
+    text = next((value for value in values.ravel().tolist() if isinstance(value, str)), None)
+    if text is not None:
+        raise ValueError(
+            f"y holds text, such as {brief(text)}, but a regressor needs numbers: convert it, "
+            "or use ISRClassifier for class labels."
+        )
+
+
+def refuse_large(y: Float64Array) -> None:
+    """Raise an error if a target cannot be summed."""
+    with np.errstate(over="ignore"):
+        if not np.isfinite(np.abs(y).sum()):
+            raise ValueError(
+                f"y is so large (up to {np.abs(y).max():.3g}) that its sum overflows: scale it "
+                "first."
+            )

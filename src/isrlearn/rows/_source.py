@@ -1,30 +1,31 @@
-"""Rows that come chunk by chunk: what is larger than memory, or on other machines.
+"""Rows as sums: in memory, chunk by chunk, or on other machines, for whoever adds them up.
 
-Everything that a fit needs of the rows is a sum over them. So a source of rows has one verb,
-`total`: apply a function to every chunk and add up what it returns. A loop over a file does that,
-and so does a cluster.
+A pass is a function of checked rows whose results add up with ``+``. It may say what it does by a
+`title`, and that it `works_on_device`. A source takes the sum of a pass over all of its rows as
+often as it is asked for; nothing behind it knows where the rows are.
 """
 
-import zlib
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures  # whose pools are loaded when one is asked for
 from contextlib import contextmanager
-from itertools import islice
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from isrlearn.rows._blocks import WIDE, block_rows
+from isrlearn.display import brief, some
 from isrlearn.rows._device import on_device, to_host
-from isrlearn.rows._given import Chunk, chunk_of, names_of, whole_chunk
-from isrlearn.rows._iterators import again, ahead
-from isrlearn.rows._slices import dtype_of, part_of, view_of
+from isrlearn.rows._features import as_rows
 from isrlearn.rows._validation import Rows, check_rows
 
 CHUNK_BYTES: Final = 2**25
+BLOCK_BYTES: Final = 2**22  # of a block of rows: what a cache holds
+MOST_BLOCK_BYTES: Final = 2**27
+WIDE: Final = 256  # features beyond which products keep the precision of the rows
+ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
 NO_ROWS: Final = "there are no rows: give at least one chunk."
 LARGE_MAP: Final = 2**27  # bytes of a memory map that is not read at once
-
 T = TypeVar("T", bound="Addable")
 Watch = Callable[[str, int, int | None], None]
 """Called with what is done, the rows done and the rows of all (None if that is not known)."""
@@ -41,32 +42,65 @@ class Addable(Protocol):
         """Return the sum."""
 
 
-class Begun(NamedTuple):
-    """A sum over the first chunks, and how to know these again."""
+class Chunk(NamedTuple):
+    """Some rows as they were given, not checked."""
 
-    n_chunks: int
-    n_rows: int
-    mark: int
-    """Of the last of these chunks: chunks that are cut in another way have another one."""
-    running: Any
-    """The sum."""
+    X: Any
+    """(n, d)"""
+    y: Any
+    """(n,) class labels."""
+    environments: Any = None
+    """(n,) environments; None where unknown, or for all."""
+    sample_weight: Any = None
+    """(n,) weights; None for ones."""
 
 
-class ChunkedRows(ABC):
-    """Rows whose sums can be taken as often as they are asked for.
+class RowSource(ABC):
+    """Rows whose sums can be taken as often as they are asked for."""
 
-    ``ISRMean``, ``ISRCov``, ``ISR`` and ``ISRClassifier`` take one as X: labels, environments and
-    weights come with it. Make one with `from_arrays`, `from_chunks`, `isrlearn.io.open_rows` or
-    `isrlearn.distributed.DaskRows`.
+    n_features: int
+    n_rows: int | None = None
+    """Number of rows, if that is known before they are read."""
+    feature_names: tuple[str, ...] | None = None
 
-    Attributes
+    @abstractmethod
+    def total(self, function: Callable[[Rows], T]) -> T:
+        """Return the sum of what a pass returns for the rows, part by part."""
+
+
+class InMemory(RowSource):
+    """Checked rows that are there: one part, which passes read in blocks of their own."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.n_rows, self.n_features = rows.X.shape
+
+    def total(self, function: Callable[[Rows], T]) -> T:
+        """Return what a pass returns for the rows."""
+        return function(self.rows)
+
+
+class ChunkedRows(RowSource):
+    """Rows that come chunk by chunk: what is larger than memory.
+
+    Estimators take it in the place of X. Make it with `from_arrays`, `from_chunks` or
+    `isrlearn.io.open_rows`; rows on a cluster are `isrlearn.distributed.DaskRows`.
+
+    Parameters
     ----------
+    chunks : callable
+        Returns a new iterator over the chunks: tuples (X, y, environments, weights), or rows that
+        were checked before.
     n_features : int
         Number of features d.
-    n_rows : int or None
-        Number of rows, if that is known before they are read.
-    feature_names : tuple of str or None
+    n_rows : int, default=None
+        Number of rows, if that is known.
+    feature_names : tuple of str, default=None
         Names of the features.
+    watch : callable, default=None
+        Called with what is done, the rows done and the rows of all.
+    read_ahead : bool, default=False
+        Whether the next chunk may be read by another thread while one is worked on.
 
     Examples
     --------
@@ -80,29 +114,33 @@ class ChunkedRows(ABC):
     True
     """
 
-    n_features: int
-    n_rows: int | None = None
-    feature_names: tuple[str, ...] | None = None
+    def __init__(
+        self,
+        chunks: Callable[[], Iterator[Any]],
+        n_features: int,
+        *,
+        n_rows: int | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        watch: Watch | None = None,
+        read_ahead: bool = False,
+    ) -> None:
+        self.chunks = chunks
+        self.n_features = n_features
+        self.n_rows = n_rows
+        self.feature_names = feature_names
+        self.watch = watch
+        self.read_ahead = read_ahead
 
-    @abstractmethod
-    def total(self, function: Callable[[Rows], T]) -> T:
-        """Return the sum of what a function returns for each chunk of checked rows.
-
-        Parameters
-        ----------
-        function : callable
-            Its results have ``+``.
-        """
-
-    @staticmethod
+    @classmethod
     def from_arrays(
+        cls,
         X: Any,
         y: Any,
         *,
         environments: Any = None,
         sample_weight: Any = None,
         watch: Watch | None = None,
-    ) -> "LocalChunks":
+    ) -> Self:
         """Return rows of arrays that are read slice by slice.
 
         Parameters
@@ -120,24 +158,37 @@ class ChunkedRows(ABC):
         watch : callable, default=None
             Called with what is done, the rows done and the rows of all.
         """
-        columns = whole_chunk(Chunk(X, y, environments, sample_weight))
-        n_rows, n_features = columns.X.shape
-        step = chunk_rows(n_features, np.dtype(dtype_of(columns.X)).itemsize)
-        starts = range(0, n_rows, step)
+        X = X if hasattr(X, "shape") else as_rows(X)
+        if len(X.shape) != 2:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}, expected (rows, features): give two dimensions."
+            )
+        columns = Chunk(X, y, environments, sample_weight)
+        for name, column in zip(Chunk._fields[1:], columns[1:], strict=True):
+            if column is None and name != "y":
+                continue
+            if not hasattr(column, "__len__") or isinstance(column, str):
+                raise TypeError(f"{name}={brief(column)} is no array: give one value per row.")
+            if len(column) != len(X):
+                raise ValueError(
+                    f"{name} has {len(column)} values but X has {len(X)} rows: give one value per "
+                    "row."
+                )
+        n_rows, n_features = X.shape
+        kind = str(getattr(X, "dtype", "")).rpartition(".")[2]  # torch.float32
+        step = chunk_rows(n_features, {"float16": 2, "float32": 4}.get(kind, 8))
+        several = n_rows > step  # one chunk may stay where it is
 
-        several = n_rows > step
-        cut = part_of if several else view_of  # one chunk may stay where it is
+        def chunks() -> Iterator[Chunk]:
+            for start in range(0, n_rows, step):
+                yield Chunk(*(_part(column, start, start + step, several) for column in columns))
 
-        def chunks(skip: int) -> Iterator[Chunk]:
-            for start in starts[skip:]:
-                yield Chunk(*(cut(column, start, start + step) for column in columns))
+        return cls(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=several)
 
-        return LocalChunks(chunks, n_features, n_rows=n_rows, watch=watch, read_ahead=several)
-
-    @staticmethod
+    @classmethod
     def from_chunks(
-        chunks: Iterable[Any] | Callable[[], Iterable[Any]], *, watch: Watch | None = None
-    ) -> "LocalChunks":
+        cls, chunks: Iterable[Any] | Callable[[], Iterable[Any]], *, watch: Watch | None = None
+    ) -> Self:
         """Return rows of chunks (X, y), (X, y, environments) or (X, y, environments, weights).
 
         Parameters
@@ -148,171 +199,66 @@ class ChunkedRows(ABC):
         watch : callable, default=None
             As in `from_arrays`.
         """
-        make = again(chunks)
+        make = _again(chunks)
         found = next(iter(make()), None)
         if found is None:
             raise ValueError(NO_ROWS)
-        first = chunk_of(found, 1)
-        names = names_of(first)
-        shape = np.shape(first.X)
+        first = _chunk_of(found, 1)
+        names, shape = list(getattr(first.X, "columns", ())), np.shape(first.X)
         if len(shape) != 2:
             raise ValueError(
                 f"the first chunk has features of shape {shape}, expected (rows, features): give "
                 "two dimensions."
             )
-        return LocalChunks(
-            lambda skip: (
-                chunk_of(chunk, number, names)
-                for number, chunk in enumerate(islice(make(), skip, None), skip + 1)
-            ),
+        return cls(
+            lambda: (_chunk_of(chunk, number, names) for number, chunk in enumerate(make(), 1)),
             int(shape[1]),
             watch=watch,
         )
 
-
-class LocalChunks(ChunkedRows):
-    """Chunks that this process reads one after the other.
-
-    Parameters
-    ----------
-    chunks : callable
-        Returns an iterator over `Chunk`, or checked `Rows`, without the first ones.
-    n_features : int
-        Number of features.
-    n_rows : int, default=None
-        Number of rows, if that is known.
-    feature_names : tuple of str, default=None
-        Names of the features.
-    watch : callable, default=None
-        Called with what is done, the rows done and the rows of all.
-    read_ahead : bool, default=False
-        Whether the next chunk may be read by another thread while one is worked on.
-    """
-
-    def __init__(
-        self,
-        chunks: Callable[[int], Iterator[Any]],
-        n_features: int,
-        *,
-        n_rows: int | None = None,
-        feature_names: tuple[str, ...] | None = None,
-        watch: Watch | None = None,
-        read_ahead: bool = False,
-    ) -> None:
-        self._chunks = chunks
-        self._read_ahead = read_ahead
-        self.n_features = n_features
-        self.n_rows = n_rows
-        self.feature_names = feature_names
-        self.watch = watch
-
-    def chunks(self, skip: int = 0) -> Iterator[Chunk]:
-        """Return an iterator over the chunks, without the first ones."""
-        return self._chunks(skip)
-
-    def total(
-        self,
-        function: Callable[[Rows], T],
-        *,
-        begun: Begun | None = None,
-        save: Callable[[Begun, Rows], None] | None = None,
-    ) -> T:
+    def total(self, function: Callable[[Rows], T]) -> T:
         """Return the sum of what a function returns for each chunk of checked rows.
 
         Parameters
         ----------
         function : callable
             Its results have ``+``.
-        begun : Begun, default=None
-            A sum over the first chunks, to go on with. It is not used if the chunks are others.
-        save : callable, default=None
-            Called with the sum so far, and the rows that were the last, after each chunk.
         """
-        done, chunks = self._go_on(begun, function)
-        for number, rows in chunks:
-            with _naming(number):
-                part = function(rows)
-            if done is None:
-                done = Begun(number, len(rows.X), 0, part)
-            else:
-                running = done.running
-                running += part  # in place where the sum knows how
-                done = Begun(number, done.n_rows + len(rows.X), 0, running)
-            if save is not None:
-                save(done, rows)
-            if self.watch is not None:
-                self.watch(_name(function), done.n_rows, self.n_rows)
-        if done is None:
-            raise NoRowsError(NO_ROWS)
-        total: T = done.running
-        return total
-
-    def _rows(self, function: Any, skip: int) -> Iterator[tuple[int, Rows]]:
-        """Yield the number of each chunk, from 1, and its checked rows; empty ones are left out."""
-        chunks = self._chunks(skip)
-        for number, chunk in enumerate(ahead(chunks) if self._read_ahead else chunks, skip + 1):
+        total, n_done, chunks = None, 0, self.chunks()
+        for number, chunk in enumerate(_ahead(chunks) if self.read_ahead else chunks, 1):
             if len(chunk.X) == 0:  # a chunk of a file with no row to train on
                 continue
             if on_device(chunk.X) and not getattr(function, "works_on_device", False):
                 chunk = chunk._replace(X=to_host(chunk.X))  # a chunk at a time
-            rows = self._checked(chunk, number)
-            if len(rows.X):  # not all weights are zero
-                yield number, rows
-
-    def _go_on(
-        self, begun: Begun | None, function: Any
-    ) -> tuple[Begun | None, Iterator[tuple[int, Rows]]]:
-        """Return a sum to go on with, if its last chunk is still the same, and what is left."""
-        if begun is None:
-            return None, self._rows(function, 0)
-        chunks = self._rows(function, begun.n_chunks - 1)
-        number, rows = next(chunks, (0, None))
-        if rows is not None and number == begun.n_chunks and mark_of(rows) == begun.mark:
-            return begun, chunks
-        return None, self._rows(function, 0)
-
-    def _checked(self, chunk: Chunk | Rows, number: int) -> Rows:
-        rows = chunk if isinstance(chunk, Rows) else checked(chunk, number)
-        if rows.X.shape[1] != self.n_features:
-            raise ValueError(
-                f"chunk {number} has {rows.X.shape[1]} features, the first has {self.n_features}: "
-                "all chunks must have the same columns."
-            )
-        return rows
+            rows = chunk if isinstance(chunk, Rows) else checked(chunk, number)
+            if rows.X.shape[1] != self.n_features:
+                raise ValueError(
+                    f"chunk {number} has {rows.X.shape[1]} features, the first has "
+                    f"{self.n_features}: all chunks must have the same columns."
+                )
+            if len(rows.X) == 0:  # all weights are zero
+                continue
+            with _naming(number):
+                part: Any = function(rows)
+            if total is None:
+                total = part
+            else:
+                total += part  # in place where the sum knows how
+            n_done += len(rows.X)
+            if self.watch is not None:
+                self.watch(str(getattr(function, "title", "Reading")), n_done, self.n_rows)
+        if total is None:
+            raise NoRowsError(NO_ROWS)
+        return total
 
 
-class InMemory(ChunkedRows):
-    """Checked rows that are there: one chunk, which functions read in blocks of their own.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    """
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.n_rows, self.n_features = rows.X.shape
-
-    def total(self, function: Callable[[Rows], T]) -> T:
-        """Return what a function returns for the rows."""
-        return function(self.rows)
-
-
-def as_chunks(X: Any, y: Any, environments: Any, sample_weight: Any) -> ChunkedRows | None:
-    """Return the arguments of `fit` as chunks if they are such; None for arrays in memory.
+def as_source(X: Any, y: Any, environments: Any, sample_weight: Any) -> RowSource | None:
+    """Return the arguments of `fit` as a source if they are one; None for arrays in memory.
 
     A large memory map is read chunk by chunk: looked through as a whole it would fill the memory.
-
-    Parameters
-    ----------
-    X : array-like or ChunkedRows
-        Features.
-    y, environments, sample_weight : array-like or None
-        What belongs to them.
     """
     others = {"y": y, "environments": environments, "sample_weight": sample_weight}
-    if isinstance(X, ChunkedRows):
+    if isinstance(X, RowSource):
         given = [name for name, value in others.items() if value is not None]
         if given:
             raise ValueError(
@@ -333,16 +279,14 @@ def chunk_rows(n_features: int, itemsize: int) -> int:
     return max(1, CHUNK_BYTES // (n_features * itemsize))
 
 
-def checked(chunk: Chunk, number: int) -> Rows:
-    """Return the rows of a chunk, checked and encoded.
+def block_rows(n_features: int, itemsize: int) -> int:
+    """Return how many rows of many features make a block."""
+    most = MOST_BLOCK_BYTES // (n_features * itemsize)
+    return max(1, min(ROWS_PER_FEATURE * n_features, most))
 
-    Parameters
-    ----------
-    chunk : Chunk
-        The chunk.
-    number : int
-        Its number, for messages.
-    """
+
+def checked(chunk: Chunk, number: int) -> Rows:
+    """Return the rows of a chunk, the first of which has the number 1, checked and encoded."""
     if hasattr(chunk.X, "detach") and not on_device(chunk.X):  # a view, in its own precision
         chunk = chunk._replace(X=chunk.X.detach().numpy())
     with _naming(number):
@@ -360,22 +304,79 @@ def _naming(number: int) -> Iterator[None]:
         raise kind(f"chunk {number}: {error}") from error
 
 
-def mark_of(rows: Rows) -> int:
-    """Return a number that other rows hardly have.
+def _chunk_of(given: Any, number: int, names: list[Any] | None = None) -> Chunk:
+    """Return what a user gave for a chunk; other columns than those of the first are refused."""
+    if not isinstance(given, tuple | list) or not 2 <= len(given) <= len(Chunk._fields):
+        parts = isinstance(given, tuple | list)
+        what = f"has {len(given)} part(s)" if parts else f"is a {type(given).__name__}"
+        raise TypeError(
+            f"chunk {number} {what}: give (X, y), (X, y, environments) or (X, y, environments, "
+            "sample_weight)."
+        )
+    chunk = Chunk(*given)
+    own = list(getattr(chunk.X, "columns", ()))
+    if names and len(own) == len(names) and own != names:
+        raise ValueError(
+            f"chunk {number} has the columns {some(own)}, the first {some(names)}: give the same "
+            "columns in the same order."
+        )
+    return chunk
 
-    Parameters
-    ----------
-    rows : Rows
-        The rows of a chunk.
-    """
-    columns = to_host(rows.X), rows.class_codes, rows.environment_codes, rows.sample_weight
-    found = len(rows.X)
-    for column in columns:
-        if column is not None:
-            content: Any = np.ascontiguousarray(column).reshape(-1).view(np.uint8)
-            found = zlib.crc32(content, found)
-    return found
+
+def _part(column: Any, start: int, stop: int, several: bool) -> Any:
+    """Return some rows of a column; of a memory map a copy, and the pages are given back."""
+    if column is None:
+        return None
+    if not several or not isinstance(column, np.memmap):
+        return column.iloc[start:stop] if hasattr(column, "iloc") else column[start:stop]
+    part = np.array(column[start:stop])
+    pages, advice = getattr(column, "_mmap", None), getattr(mmap, "MADV_DONTNEED", None)
+    # With "c" changes live in the pages alone and would be lost.
+    if pages is not None and advice is not None and column.mode in ("r", "r+"):
+        pages.madvise(advice)
+    return part
 
 
-def _name(function: Any) -> str:
-    return str(getattr(function, "title", "Reading"))
+def _ahead(chunks: Iterator[Any]) -> Iterator[Any]:
+    """Yield chunks; the next one is read while the caller is at work on one."""
+    with futures.ThreadPoolExecutor(1, thread_name_prefix="isrlearn-reader") as reader:
+        coming = reader.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = reader.submit(next, chunks, None)
+            yield chunk
+
+
+def _again(chunks: Any) -> Callable[[], Iterable[Any]]:
+    """Return a function that gives the chunks from the first on."""
+
+    def look(given: Any, name: str) -> Any:
+        if isinstance(given, str) or not (hasattr(given, "__iter__") or hasattr(given, "__len__")):
+            raise TypeError(
+                f"{name} is {brief(given)}: give a list of (X, y, environments), or a function "
+                "that returns an iterator over them."
+            )
+        return given
+
+    if callable(chunks):
+        return lambda: look(chunks(), "what the function for chunks returned")
+    look(chunks, "chunks")
+    return (lambda: chunks) if iter(chunks) is not chunks else _Once(next(chunks, None), chunks)
+
+
+class _Once:
+    """An iterator whose first chunk may be looked at, and that can be gone through once."""
+
+    def __init__(self, first: Any, others: Iterator[Any]) -> None:
+        self.first, self.others, self.used = first, others, False
+
+    def __call__(self) -> Iterator[Any]:
+        if self.first is None:
+            return
+        yield self.first
+        if self.used:
+            raise ValueError(
+                "the chunks are an iterator, which can be gone through once, and this fit reads "
+                "the rows several times: give a list, or a function that returns a new iterator."
+            )
+        self.used = True
+        yield from self.others

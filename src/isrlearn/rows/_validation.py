@@ -1,7 +1,8 @@
 """The one place that checks and encodes features, labels, environments and weights."""
 
+from collections.abc import Mapping, Set, Sized
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -9,44 +10,31 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from isrlearn.rows._arrays import (
+from isrlearn.rows._device import float_type, not_finite, on_device, take_rows, to_host
+from isrlearn.rows._features import (
+    WAYS,
     as_numbers,
     as_rows,
-    refuse_kind,
-    refuse_ragged,
+    naming_columns,
+    not_finite_message,
     shape_of,
 )
-from isrlearn.rows._columns import WAYS, length_of, naming_columns, not_finite_message
-from isrlearn.rows._device import (
-    float_type,
-    not_finite,
-    on_device,
-    take_rows,
-    to_host,
-)
 from isrlearn.rows._labels import (
+    MISSING,
     UNKNOWN,
     as_labels,
+    as_target,
+    encode_environments,
     encode_labels,
     is_missing,
-    refuse_measurements,
-)
-from isrlearn.rows._targets import (
-    MISSING_LABELS,
-    MISSING_VALUES,
-    as_target,
     refuse_large,
-    refuse_target_not_finite,
+    refuse_measurements,
     refuse_text,
 )
-from isrlearn.rows._weights import check_weights
-from isrlearn.typing import (
-    FLOATS,
-    Float64Array,
-    FloatArray,
-    IntArray,
-    LabelArray,
-)
+from isrlearn.typing import FLOATS, Float64Array, FloatArray, IntArray, LabelArray
+
+HEAVIEST, FAINTEST = 1e200, 1e-300  # weights that can be summed, and inverted
+LIGHTEST: Final = 1e-100  # relative to the heaviest of the rows
 
 
 @dataclass(frozen=True)
@@ -75,14 +63,14 @@ class Rows:
         """Labels, or the continuous target, (n,)."""
         return self.classes[self.class_codes] if self.response is None else self.response
 
-    def take(self, places: Any) -> Self:
-        """Return some of the rows; the classes and environments stay all.
+    @property
+    def columns(self) -> IntArray:
+        """Environment of each row, (n,), as a column of a table whose last is for unknown ones."""
+        unknown, n_environments = self.environment_codes == UNKNOWN, len(self.environments)
+        return np.where(unknown, n_environments, self.environment_codes)
 
-        Parameters
-        ----------
-        places : ndarray or slice
-            Which: a mask, or indices.
-        """
+    def take(self, places: Any) -> Self:
+        """Return the rows of a mask, indices or a slice; all classes and environments stay."""
         weights, response = self.sample_weight, self.response
         return replace(
             self,
@@ -93,39 +81,14 @@ class Rows:
             response=None if response is None else response[places],
         )
 
-    def with_features(self, X: Any) -> Self:
-        """Return the same rows with features that were checked before, and were not kept.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features; other numbers than floats are converted.
-        """
-        return replace(self, X=check_array(X, dtype=FLOATS, ensure_all_finite=False))
-
-    @classmethod
-    def of_cells(cls, X: FloatArray, codes: IntArray, weights: Float64Array | None) -> Self:
-        """Return rows whose cells are numbers: these are the classes, in one environment.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-            Finite rows, float32 or float64.
-        codes : ndarray of shape (n,)
-            Cell of each row.
-        weights : ndarray of shape (n,) or None
-            Positive weights.
-        """
-        classes, places = encode_labels(codes, "codes")
-        one = np.zeros(1, dtype=np.intp)
-        return cls(X, classes, places, one, np.zeros_like(places), weights)
+    def where(self, mask: Any) -> Self:
+        """Return the rows where a mask is true; these rows themselves if it is true everywhere."""
+        return self if mask.all() else self.take(mask)
 
     def cells(self) -> tuple[IntArray, IntArray]:
         """Return the cell of each row, (n,), and the place of each cell among all, (m,).
 
-        A place is that in the table of classes and environments, row by row. Rows of unknown
-        environment are of a cell m that is not listed. The codes are of the smallest type that
-        holds them: sixteen bits are sorted in one pass.
+        Rows of unknown environment have the cell m.
         """
         n_places = len(self.classes) * len(self.environments)
         codes = self.class_codes * len(self.environments) + self.environment_codes
@@ -146,158 +109,151 @@ def check_rows(
     reset: bool = True,
     chunk: bool = False,
     look_for_nan: bool = True,
+    numeric: bool = False,
 ) -> Rows:
     """Check and encode the arguments of `fit`. Rows of weight zero are left out.
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        Dense numeric features. An array on a device stays there.
-    y : array-like of shape (n,)
-        Class labels.
-    environments : array-like of shape (n,), default=None
-        One label per row; None, NaN and NA mark an unknown one. None: all are unknown.
-    sample_weight : array-like of shape (n,), default=None
-        One non-negative weight per row.
+    X, y, environments, sample_weight : array-like
+        As users give them.
     estimator : estimator, default=None
-        If given, its `n_features_in_` and `feature_names_in_` are set or checked.
+        Whose features these are; None for none.
     reset : bool, default=True
-        Whether to set these attributes or to check against them.
+        Whether it is to learn these features, or must know them.
     chunk : bool, default=False
-        Whether more rows may come: then all weights of these may be zero.
+        Whether these are some of the rows: their weights may all be zero.
     look_for_nan : bool, default=True
-        False leaves it to whoever sums an array to find what is not finite, and saves a pass.
-
-    Returns
-    -------
-    Rows
+        False where sums find what is not finite.
+    numeric : bool, default=False
+        Whether y is a continuous target; then all rows are of one class.
     """
-    X = _as_features(X)
-    refuse_ragged(y, "y")
+    there = on_device(X)
+    X = X if there else as_rows(X)
     y, environments, sample_weight = map(to_host, (y, environments, sample_weight))
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     # Of a table the columns are named in the message, so it is looked through at once.
-    seen_finite = (look_for_nan or not isinstance(X, np.ndarray)) and not on_device(X)
-    X, y = _check_X_y(X, y, estimator, reset, seen_finite)
+    finite = (look_for_nan or not isinstance(X, np.ndarray)) and not there
+    X, y = _check_X_y(X, y, estimator, reset, finite, numeric)
     weights = check_weights(sample_weight, X.shape[0], may_be_zero=chunk)
-    X, y, environments, weights = _with_weight(X, y, environments, weights)
-    classes, class_codes = encode_labels(y, "y")
-    if np.any(class_codes == UNKNOWN):
-        raise ValueError(MISSING_LABELS)
-    if environments is not None:
-        refuse_continuous(classes, "y", "use ISRRegressor, or bin it to classes")
-    environment_labels, environment_codes = encode_environments(environments, X.shape[0])
-    n_known = int(np.sum(environment_codes != UNKNOWN))
-    refuse_measurements(environment_labels, None if chunk else n_known)
-    return Rows(
-        X=X,
-        classes=classes,
-        class_codes=class_codes,
-        environments=environment_labels,
-        environment_codes=environment_codes,
-        sample_weight=weights,
-        seen_finite=seen_finite,
-    )
-
-
-def check_response_rows(
-    X: Any, y: Any, environments: Any, sample_weight: Any, *, estimator: BaseEstimator
-) -> Rows:
-    """Check and encode the arguments of `fit` for a continuous target: all rows are of one class.
-
-    Parameters
-    ----------
-    X, y, environments, sample_weight, estimator
-        As in `check_rows`, but y is numeric.
-    """
-    X = _as_features(X)
-    if on_device(X):
-        _check_device(X, estimator, reset=True)
-    _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
-    y = as_target(y)
-    refuse_text(y)
-    y = as_numbers(y, "y")
-    try:
-        with naming_columns(X):
-            X, y = validate_data(estimator, X, y, dtype=FLOATS, y_numeric=True)
-    except ValueError as error:
-        refuse_target_not_finite(error, MISSING_VALUES)
-        raise
-    if np.isnan(y).any():  # None in an array of objects
-        raise ValueError(MISSING_VALUES)
-    refuse_large(y)
-    weights = check_weights(sample_weight, len(X))
-    X, y, environments, weights = _with_weight(X, y, environments, weights)
-    labels, codes = encode_environments(environments, len(X))
-    refuse_measurements(labels, int(np.sum(codes != UNKNOWN)))
-    return Rows(
-        X=X,
-        response=np.asarray(y, dtype=np.float64),
-        classes=np.zeros(1, dtype=np.intp),
-        class_codes=np.zeros(len(X), dtype=np.intp),
-        environments=labels,
-        environment_codes=codes,
-        sample_weight=weights,
-    )
-
-
-def _with_weight(
-    X: FloatArray, y: LabelArray, environments: Any, weights: Float64Array | None
-) -> tuple[FloatArray, LabelArray, LabelArray | None, Float64Array | None]:
-    """Leave out rows of weight zero, before labels are encoded: they are no rows."""
     if environments is not None:
         environments = as_labels(environments, "environments", X.shape[0])
-    if weights is None or weights.all():
-        return X, y, environments, weights
-    kept = weights > 0
-    known = None if environments is None else environments[kept]
-    return take_rows(X, kept), y[kept], known, weights[kept]
-
-
-def _as_features(X: Any) -> Any:
-    """Refuse what can be no features, by name; what is on a device is looked at there."""
-    return X if on_device(X) else as_rows(X)
+    if weights is not None and not weights.all():  # before labels are encoded: these are no rows
+        kept = weights > 0
+        X, y, weights = take_rows(X, kept), y[kept], weights[kept]
+        environments = None if environments is None else environments[kept]
+    classes, codes = np.zeros(1, dtype=np.intp), np.zeros(X.shape[0], dtype=np.intp)
+    if not numeric:
+        classes, codes = encode_labels(y, "y")
+        if np.any(codes == UNKNOWN):
+            raise ValueError(MISSING.format("labels"))
+        if environments is not None:
+            refuse_continuous(classes, "y", "use ISRRegressor, or bin it to classes")
+    labels, environment_codes = encode_environments(environments, X.shape[0])
+    n_known = int(np.sum(environment_codes != UNKNOWN))
+    refuse_measurements(labels, None if chunk else n_known)
+    response = np.asarray(y, dtype=np.float64) if numeric else None
+    return Rows(X, classes, codes, labels, environment_codes, weights, finite, response)
 
 
 def _check_X_y(
-    X: Any, y: Any, estimator: BaseEstimator | None, reset: bool, finite: bool = True
+    X: Any, y: Any, estimator: BaseEstimator | None, reset: bool, finite: bool, numeric: bool
 ) -> tuple[FloatArray, LabelArray]:
-    y = as_target(y)
-    if len(shape_of(y)) == 1:
-        refuse_kind(labels := as_labels(y, "y"), "y")
+    y, missing = as_target(y), MISSING.format("values" if numeric else "labels")
+    if numeric:
+        refuse_text(y)
+        y = as_numbers(y, "y")
+    elif len(shape_of(y)) == 1:
+        labels = as_labels(y, "y")
+        # scikit-learn would look behind a mask, and does not know NumPy's strings of any length.
         if np.ma.isMaskedArray(y) or getattr(getattr(y, "dtype", None), "kind", "") == "T":
             y = labels
     if on_device(X):
         X = _check_device(X, estimator, reset)
-        return X, _check_X_y(np.zeros((X.shape[0], 1)), y, None, reset)[1]  # only y is looked at
+        # Only y is looked at.
+        return X, _check_X_y(np.zeros((X.shape[0], 1)), y, None, reset, finite, numeric)[1]
+    how = {"dtype": FLOATS, "ensure_all_finite": finite, "y_numeric": numeric}
     try:
         with naming_columns(X):
             if estimator is None:
-                X, y = check_X_y(X, y, dtype=FLOATS, ensure_all_finite=finite)
+                X, y = check_X_y(X, y, **how)
             else:
-                X, y = validate_data(
-                    estimator, X, y, dtype=FLOATS, reset=reset, ensure_all_finite=finite
-                )
+                X, y = validate_data(estimator, X, y, reset=reset, **how)
     except TypeError:
-        if (
-            len(shape_of(y)) == 1 and is_missing(as_labels(y, "y")).any()
-        ):  # scikit-learn trips over NA
-            raise ValueError(MISSING_LABELS) from None
+        if len(shape_of(y)) == 1 and is_missing(as_labels(y, "y")).any():  # sklearn trips over NA
+            raise ValueError(missing) from None
         raise
     except ValueError as error:
-        refuse_target_not_finite(error, MISSING_LABELS)
+        if str(error).startswith("Input y contains NaN"):
+            raise ValueError(missing) from None
+        if str(error).startswith("Input y contains infinity"):
+            raise ValueError(
+                "y contains infinity: drop those rows, or replace the values."
+            ) from None
         raise
+    if numeric:
+        if np.isnan(y).any():  # None in an array of objects
+            raise ValueError(missing)
+        refuse_large(y)
     return X, y
 
 
-def check_scored(X: Any, y: Any, sample_weight: Any) -> None:
-    """Refuse a target and weights that predictions for X cannot be scored by.
+def check_weights(
+    sample_weight: Any, n_rows: int, *, may_be_zero: bool = False
+) -> Float64Array | None:
+    """Return the weights as float64, or None; refuse negative and all-zero ones."""
+    if sample_weight is None:
+        return None
+    if np.ma.isMaskedArray(sample_weight):
+        raise ValueError("sample_weight is a masked array: fill it, with 0 where a row is absent.")
+    given = np.asarray(as_numbers(sample_weight, "sample_weight"))
+    with naming_columns(given, "sample_weight"):
+        weights: Float64Array = check_array(
+            np.atleast_1d(given),
+            ensure_2d=False,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            input_name="sample_weight",
+        )
+    if given.ndim == 0 or weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {given.shape}, expected ({n_rows},): give one weight per row."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"sample_weight contains NaN or infinity in {np.sum(~np.isfinite(weights))} of "
+            f"{n_rows} rows: weights must be finite, and 0 where a row is absent."
+        )
+    if weights.min() < 0:
+        raise ValueError(
+            f"sample_weight has a negative value ({weights.min():g}): weights must be >= 0."
+        )
+    if not weights.any() and not may_be_zero:
+        raise ValueError("sample_weight is zero for every row: at least one must be positive.")
+    most = float(weights.max())
+    least = float(weights.min(where=weights > 0, initial=most))
+    if most > HEAVIEST or 0 < least < max(most * LIGHTEST, FAINTEST):
+        raise ValueError(
+            f"sample_weight goes from {least:g} to {most:g}: those that are not 0 must be within a "
+            f"factor of {1 / LIGHTEST:g}, and from {FAINTEST:g} to {HEAVIEST:g}: scale them."
+        )
+    return weights
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        As they were given to ``score``.
-    """
+
+def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
+    """Check the features that a fitted estimator is to transform or to predict."""
+    if on_device(X):
+        there: FloatArray = _check_device(X, estimator, reset=False, fitting=False)
+        refuse_not_finite(there)
+        return there
+    X = as_rows(X)
+    with naming_columns(X):
+        checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
+    return checked
+
+
+def check_scored(X: Any, y: Any, sample_weight: Any) -> None:
+    """Refuse a target and weights that predictions for X cannot be scored by."""
     _check_lengths(X, y=y, sample_weight=sample_weight)
     labels = as_labels(np.ravel(y) if len(shape_of(as_target(y))) == 2 else y, "y")
     if is_missing(labels).any():
@@ -307,26 +263,24 @@ def check_scored(X: Any, y: Any, sample_weight: Any) -> None:
 
 def refuse_not_finite(X: FloatArray) -> None:
     """Raise a ValueError that names the columns in which X is not finite, if it is not."""
-    if on_device(X):
-        for what in WAYS:
-            bad, n_rows = not_finite(X, what)
-            if n_rows:
-                raise ValueError(not_finite_message(X, what, bad, n_rows))
+    if not on_device(X):
+        with naming_columns(X):
+            check_array(X, dtype=FLOATS, input_name="X")
         return
-    with naming_columns(X):
-        check_array(X, dtype=FLOATS, input_name="X")
+    for what in WAYS:
+        bad, n_rows = not_finite(X, what)
+        if n_rows:
+            raise ValueError(not_finite_message(X, what, bad, n_rows))
 
 
-def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
-    """Check the features that a fitted estimator is to transform or to predict."""
-    X = _as_features(X)
-    if on_device(X):
-        there: FloatArray = _check_device(X, estimator, reset=False, fitting=False)
-        refuse_not_finite(there)
-        return there
-    with naming_columns(X):
-        checked: FloatArray = validate_data(estimator, X, dtype=FLOATS, reset=False)
-    return checked
+def refuse_continuous(labels: LabelArray, name: str, way_out: str) -> None:
+    """Raise an error if distinct labels are numbers that no class would have."""
+    kind = type_of_target(labels)
+    if kind.startswith("continuous"):
+        raise ValueError(
+            f"{name} is {kind} with {len(labels)} distinct values, but class labels are needed: "
+            f"{way_out}."
+        )
 
 
 def _check_device(
@@ -349,50 +303,19 @@ def _check_device(
     return X
 
 
-def encode_environments(environments: Any, n_rows: int) -> tuple[LabelArray, IntArray]:
-    """Return the sorted environments and the code of each row (-1: unknown).
-
-    Parameters
-    ----------
-    environments : array-like of shape (n,) or None
-        Labels of one type; None, NaN and NA mark an unknown one, and so does "nan" in an array of
-        NumPy strings, which is what NumPy makes of NaN there. None: all are unknown.
-    n_rows : int
-        How many there must be.
-
-    Returns
-    -------
-    labels : ndarray of shape (E,)
-    codes : ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> labels, codes = encode_environments(["lab", None, "field"], 3)
-    >>> labels.tolist(), codes.tolist()
-    (['field', 'lab'], [1, -1, 0])
-    """
-    if environments is None:
-        return np.empty(0, dtype=np.intp), np.full(n_rows, UNKNOWN, dtype=np.intp)
-    labels = as_labels(environments, "environments", n_rows)
-    refuse_kind(labels, "environments")
-    return encode_labels(labels, "environments")
-
-
-def refuse_continuous(labels: LabelArray, name: str, way_out: str) -> None:
-    """Raise an error if distinct labels are numbers that no class would have."""
-    kind = type_of_target(labels)
-    if kind.startswith("continuous"):
-        raise ValueError(
-            f"{name} is {kind} with {len(labels)} distinct values, but class labels are needed: "
-            f"{way_out}."
-        )
-
-
 def _check_lengths(X: Any, **others: Any) -> None:
-    n_rows = length_of(X)
+    n_rows = _length_of(X)
     for name, values in others.items():
-        length = length_of(values)
+        length = _length_of(values)
         if n_rows is not None and length is not None and length != n_rows:
             raise ValueError(
                 f"{name} has {length} values but X has {n_rows} rows: give one value per row."
             )
+
+
+def _length_of(values: Any) -> int | None:
+    """Return how many rows there are, or None where scikit-learn's own message is the better."""
+    if hasattr(values, "shape"):
+        return int(values.shape[0]) if len(values.shape) else None
+    sized = isinstance(values, Sized) and not isinstance(values, str | Mapping | Set)
+    return len(values) if sized else None

@@ -12,7 +12,7 @@ from isrlearn.baselines import LastLayerRival
 from isrlearn.display import brief
 from isrlearn.estimators import ISRClassifier, ISRTransformer, fit_head, takes_environments
 from isrlearn.moments import FEW_COORDINATES, CellMoments
-from isrlearn.rows import Rows, check_rows
+from isrlearn.rows import InMemory, Rows, check_rows
 from isrlearn.typing import FloatArray, LabelArray
 
 Setting = Mapping[str, Any]
@@ -153,7 +153,7 @@ class _ShareISR:
 
     def _removal(self, model: ISRClassifier) -> ISRTransformer:
         isr = model._fresh_isr()
-        return isr._fit_rows(self.rows, self.environments_given, self.moments)
+        return isr._fit_source(InMemory(self.rows), self.environments_given, self.moments)
 
     def _heads(
         self, X: FloatArray, X_new: FloatArray, settings: dict[int, Setting]

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from isrlearn.baselines import GroupDRO
-from isrlearn.display import brief, figure, table
+from isrlearn.display import brief, figure, some, table
 from isrlearn.estimators import ISR, ISRClassifier, ISRMean, ISRTransformer, default_isr
 from isrlearn.moments import FEW_COORDINATES
-from isrlearn.rows import check_number, check_rows, seeded, some
+from isrlearn.rows import check_number, check_rows, seeded
 from isrlearn.selection._grid import fit_with, fresh, predictions_of, settings_of
 from isrlearn.selection._rules import (
     FEWEST_ROWS,

@@ -1,6 +1,7 @@
 """From moments to the spurious subspace: means, covariances, both, and the rank."""
 
 from isrlearn.subspace._joint import (
+    Workings as Workings,
     joint_directions as joint_directions,
     joint_values as joint_values,
 )
@@ -12,23 +13,19 @@ from isrlearn.subspace._rank import (
 from isrlearn.subspace._rank_test import (
     RankChoice,
     RankStep,
+    RankTest as RankTest,
     choose_rank as choose_rank,
 )
 from isrlearn.subspace._recovery import (
+    Found as Found,
+    cells_of_pairs as cells_of_pairs,
     subspace_from_both as subspace_from_both,
     subspace_from_covariances as subspace_from_covariances,
     subspace_from_means as subspace_from_means,
     subspace_given_response as subspace_given_response,
 )
-from isrlearn.subspace._search import (
-    Found as Found,
-    Search as Search,
-)
 from isrlearn.subspace._subspace import (
     Subspace,
-)
-from isrlearn.subspace._workings import (
-    Workings as Workings,
 )
 
 __all__ = ["RankChoice", "RankStep", "Subspace"]

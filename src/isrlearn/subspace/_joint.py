@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from isrlearn.moments import SMALLEST, Frame
+from isrlearn.moments import SMALLEST, Evidence, Frame
 from isrlearn.typing import Float64Array
 
 SHRINKAGE: Final = 2.0  # above 1, since the directions were chosen for how much they deviate
@@ -231,3 +231,28 @@ def _leading_and_span(means: Float64Array, p: int) -> Float64Array:
     _, size, rows = np.linalg.svd(outside, full_matrices=False)
     rows = rows[size > UNIDENTIFIED * max(1.0, size[0])]
     return np.vstack([basis, np.hstack([np.zeros((len(rows), p)), rows])])
+
+
+class Workings(NamedTuple):
+    """Evidence of a fit and of its nulls, in the frame that both were compared in."""
+
+    observed: Evidence
+    null: Evidence
+    frame: Frame
+    n_rows: float
+    orders: str
+    """What the method looks at: "both", "means" or "covariances"."""
+
+    def compact(self) -> "Workings":
+        """Return the same with nulls in single precision, for a fitted estimator to keep."""
+        means, covariances = (np.asarray(part, dtype=np.float32) for part in self.null)
+        return self._replace(null=Evidence(means, covariances))  # type: ignore[arg-type]
+
+    def joint(self, orders: str = "both") -> Joint:
+        """Return the evidence in the space of white noise, of both orders or of one alone."""
+        joint = joint_space(*self.observed, self.frame, self.n_rows)
+        if orders == "means":
+            return joint._replace(covariances=np.zeros_like(joint.covariances))
+        if orders == "covariances":
+            return joint._replace(means=np.zeros_like(joint.means))
+        return joint

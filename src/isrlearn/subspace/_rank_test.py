@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from isrlearn.display import figure, table
-from isrlearn.moments import Evidence, Frame
+from isrlearn.moments import CellEvidence, Evidence, Frame
+from isrlearn.subspace._joint import Workings
 from isrlearn.subspace._rank_statistics import (
     block_size,
     complement,
@@ -258,3 +259,30 @@ class _Tests(NamedTuple):
                 p_covariance = p_value(scores[-1])
                 shared = block_size(traces[0])
         return _Test(more_extreme(scores), p_mean, p_covariance, shared)
+
+
+class RankTest(NamedTuple):
+    """What finds a rank: evidence, its null, and a level."""
+
+    evidence: CellEvidence
+    null: Evidence
+    alpha: float
+
+    def choose(
+        self, directions: Callable[[int], Float64Array], *, most: int, orders: str = "both"
+    ) -> tuple[RankChoice, Workings | None]:
+        """Test how many of a method's own directions, rows (r, q) in the frame, to remove."""
+        if self.evidence.is_empty:
+            return RankChoice(0, self.alpha, 0, ()), None
+        *_, frame, observed, n_rows = self.evidence
+        choice = choose_rank(
+            observed,
+            self.null,
+            frame,
+            directions,
+            alpha=self.alpha,
+            most=most,
+            n_rows=n_rows,
+            orders=orders,
+        )
+        return choice, Workings(observed, self.null, frame, n_rows, orders).compact()

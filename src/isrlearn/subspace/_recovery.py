@@ -1,21 +1,54 @@
-"""From moments to the spurious subspace: the paper's algorithms, steps I to III."""
+"""From moments to the spurious subspace: the paper's algorithms, steps I to III.
+
+Each function takes a rank, or a `RankTest` that finds one. A test comes with the cells that it
+compares; for a rank they are chosen here.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from isrlearn.moments import CellMoments, class_positions, comparable, given_classes, given_response
+from isrlearn.moments import (
+    CellEvidence,
+    CellMoments,
+    Conditioned,
+    Frame,
+    class_positions,
+    comparable,
+    evidence_in,
+    given_classes,
+    given_response,
+    noise_frame,
+    rounding_errors,
+)
+from isrlearn.subspace._joint import (
+    Joint,
+    Workings,
+    improved,
+    joint_directions,
+    joint_space,
+    joint_values,
+    n_identified_jointly,
+)
 from isrlearn.subspace._pairs import Pair, choose_pairs, only_cells_of, pair_difference
 from isrlearn.subspace._precision import (
+    EPSILON,
+    hides_weak_ones,
+    is_suspicious,
+    turn_between,
+    turn_by_rounding,
     turn_of_covariances,
     turn_of_flag_mean,
     turn_of_means,
+    warn_of_dropped,
+    warn_of_little_noise,
     warn_of_pairs_left_out,
     warn_of_turn,
+    warn_of_unsettled,
 )
 from isrlearn.subspace._rank import check_rank, covariance_rounding, mean_rounding, n_identified
-from isrlearn.subspace._search import Found, Search, find_rank, joint_subspace
+from isrlearn.subspace._rank_test import RankChoice, RankTest
 from isrlearn.subspace._spectra import (
     Spectrum,
     flag_mean,
@@ -24,6 +57,15 @@ from isrlearn.subspace._spectra import (
     pair_spectrum,
 )
 from isrlearn.subspace._subspace import Subspace
+from isrlearn.typing import Float64Array
+
+
+class Found(NamedTuple):
+    """A subspace, how its rank was chosen, and from what: None if the rank was given."""
+
+    subspace: Subspace
+    choice: RankChoice | None = None
+    workings: Workings | None = None
 
 
 class Leading(NamedTuple):
@@ -41,7 +83,7 @@ class Leading(NamedTuple):
 
 def subspace_from_means(
     moments: CellMoments,
-    n_spurious: int | Search,
+    rank: int | RankTest,
     *,
     condition_on: Any = None,
     scale: float = 0.0,
@@ -55,7 +97,7 @@ def subspace_from_means(
     ----------
     moments : CellMoments
         Means are enough for a given rank.
-    n_spurious : int or Search
+    rank : int or RankTest
         Directions to remove, at most :math:`\sum_c (E_c - 1)`, or how to find their number.
     condition_on : label or sequence of labels, default=None
         Classes to use. With one class every environment counts once, as in the paper; with several
@@ -63,7 +105,7 @@ def subspace_from_means(
     scale : float, default=0.0
         What is left of the removed part.
     """
-    cells = comparable(moments, condition_on)
+    cells = _cells(moments, rank, condition_on)
     as_in_paper = len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
@@ -72,12 +114,12 @@ def subspace_from_means(
     def leading(rank: int) -> Leading:
         return Leading(spectrum, identified, turn_of_means(sizes, rank, cells))
 
-    return _of_rank(n_spurious, cells, moments, leading, "means", scale)
+    return _own_directions(rank, cells, moments.centre(), leading, "means", scale)
 
 
 def subspace_from_covariances(
     moments: CellMoments,
-    n_spurious: int | Search,
+    rank: int | RankTest,
     *,
     condition_on: Any = None,
     pairs: Any = "all",
@@ -92,7 +134,7 @@ def subspace_from_covariances(
     ----------
     moments : CellMoments
         With scatters.
-    n_spurious : int or Search
+    rank : int or RankTest
         Directions to remove, or how to find their number.
     condition_on : label or sequence of labels, default=None
         Classes to use; None pools all with their weights.
@@ -101,23 +143,29 @@ def subspace_from_covariances(
     scale : float, default=0.0
         What is left of the removed part.
     """
-    cells = comparable(moments, condition_on, needs_spread=True)
+    cells = _cells(moments, rank, condition_on, needs_spread=True)
     chosen = choose_pairs(cells, pairs)
-    if isinstance(n_spurious, Search):  # test the environments that are compared, and no others
-        cells, chosen = only_cells_of(cells, chosen)
-    return _of_rank(
-        n_spurious,
+    return _own_directions(
+        rank,
         cells,
-        moments,
+        moments.centre(),
         lambda rank: _shared_by_pairs(cells, chosen, rank),
         "covariances",
         scale,
     )
 
 
+def cells_of_pairs(
+    moments: CellMoments, condition_on: Any, pairs: Any
+) -> tuple[CellMoments, list[Pair]]:
+    """Return the cells that ISR-Cov compares, for a test, and the pairs of these."""
+    cells = comparable(moments, condition_on, needs_spread=True)
+    return only_cells_of(cells, choose_pairs(cells, pairs))
+
+
 def subspace_from_both(
     moments: CellMoments,
-    n_spurious: int | Search,
+    rank: int | RankTest,
     *,
     condition_on: Any = None,
     scale: float = 0.0,
@@ -128,19 +176,19 @@ def subspace_from_both(
     ----------
     moments : CellMoments
         With scatters.
-    n_spurious : int or Search
+    rank : int or RankTest
         Directions to remove, or how to find their number.
     condition_on : label or sequence of labels, default=None
         Classes to use; None uses all.
     scale : float, default=0.0
         What is left of the removed part.
     """
-    cells = comparable(moments, condition_on, needs_spread=True)
-    return joint_subspace(cells, given_classes(cells), moments.centre(), n_spurious, scale=scale)
+    cells = _cells(moments, rank, condition_on, needs_spread=True)
+    return _joint_subspace(rank, cells, given_classes, moments.centre(), scale)
 
 
 def subspace_given_response(
-    moments: CellMoments, n_spurious: int | Search, *, scale: float = 0.0
+    moments: CellMoments, rank: int | RankTest, *, scale: float = 0.0
 ) -> Found:
     """ISR for a continuous target: directions whose relation to it, or whose spread, differ.
 
@@ -148,45 +196,51 @@ def subspace_given_response(
     ----------
     moments : CellMoments
         Of rows (x, y), one cell per environment.
-    n_spurious : int or Search
+    rank : int or RankTest
         Directions to remove, or how to find their number.
     scale : float, default=0.0
         What is left of the removed part.
     """
-    cells = comparable(moments, needs_spread=True)
-    centre = moments.centre()[:-1]
-    return joint_subspace(cells, given_response(cells), centre, n_spurious, scale=scale)
+    cells = _cells(moments, rank, None, needs_spread=True)
+    return _joint_subspace(rank, cells, given_response, moments.centre()[:-1], scale)
 
 
-def _of_rank(
-    n_spurious: int | Search,
+def _cells(
+    moments: CellMoments, rank: int | RankTest, condition_on: Any, *, needs_spread: bool = False
+) -> CellMoments:
+    if isinstance(rank, RankTest):
+        return rank.evidence.cells
+    return comparable(moments, condition_on, needs_spread=needs_spread)
+
+
+def _own_directions(
+    rank: int | RankTest,
     cells: CellMoments,
-    moments: CellMoments,
+    centre: Float64Array,
     leading: Callable[[int], Leading],
     orders: str,
     scale: float,
 ) -> Found:
-    """Return the removal of a given or found number of a method's own directions.
-
-    `leading` gives at least the first directions of a rank.
-    """
+    """Return the removal of a given or found number of a method's own directions."""
     choice = workings = None
-    if isinstance(n_spurious, Search):
-        choice, workings = find_rank(
-            cells,
-            given_classes(cells),
-            n_spurious,
-            lambda rank: leading(rank).spectrum.vectors[:rank],
+    if isinstance(rank, RankTest):
+        forward = rank.evidence.frame.forward
+        choice, workings = rank.choose(
+            lambda rank: leading(rank).spectrum.vectors[:rank] @ forward,
             most=min(leading(0).identified, cells.n_features - 1),
             orders=orders,
         )
-        n_spurious = choice.rank
-    found = leading(n_spurious)
+        rank = choice.rank
+    found = leading(rank)
     where = f"the {orders} of {len(cells.environments)} environments"
-    check_rank(n_spurious, found.identified, cells.n_features, where)
+    check_rank(rank, found.identified, cells.n_features, where)
     warn_of_turn(found.turn, orders)
-    warn_of_pairs_left_out(found.n_left_out, found.n_pairs, n_spurious)
-    return Found(_removal(found.spectrum, n_spurious, moments, scale), choice, workings)
+    warn_of_pairs_left_out(found.n_left_out, found.n_pairs, rank)
+    # The centre is that of all cells, also of classes that were not compared: else conditioning on
+    # one class would move every row to where that class is.
+    values, vectors = found.spectrum
+    removal = Subspace.orthogonal(vectors[:rank], centre=centre, spectrum=values, scale=scale)
+    return Found(removal, choice, workings)
 
 
 def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> Leading:
@@ -234,9 +288,101 @@ def _leading(cells: CellMoments, pair: Pair, rank: int) -> Leading:
     )
 
 
-def _removal(spectrum: Spectrum, rank: int, moments: CellMoments, scale: float) -> Subspace:
-    # The centre is that of all cells, also of classes that were not compared: else conditioning on
-    # one class would move every row to where that class is.
-    return Subspace.orthogonal(
-        spectrum.vectors[:rank], centre=moments.centre(), spectrum=spectrum.values, scale=scale
+def _joint_subspace(
+    rank: int | RankTest,
+    cells: CellMoments,
+    given_target: Callable[[CellMoments], Conditioned],
+    centre: Float64Array,
+    scale: float,
+) -> Found:
+    """Return the subspace in which means and covariances differ most, of a given or found rank."""
+    evidence = (
+        rank.evidence if isinstance(rank, RankTest) else CellEvidence.of(cells, given_target(cells))
     )
+    _, cond, frame, observed, n_rows = evidence
+    n_features = len(centre)
+    rounding, spectrum = rounding_errors(cells)[:n_features], np.zeros(n_features)
+    where = f"the means and covariances of {len(np.unique(cond.environment))} environments"
+    warn_of_dropped(cond, frame, rounding)
+    if evidence.is_empty:
+        if not isinstance(rank, RankTest):
+            check_rank(rank, 0, n_features, where)
+        return Found(Subspace.nothing(n_features))
+    joint = joint_space(*observed, frame, n_rows)
+    warn_of_little_noise(joint, frame, cond, rounding)
+    values = joint_values(joint)[:n_features]
+    spectrum[: len(values)] = values
+    own = EPSILON * cells.largest[:n_features]
+    identified = n_identified_jointly(joint, frame, values, own, n_rows)
+    choice = workings = None
+    if isinstance(rank, RankTest):
+        choice, workings = rank.choose(
+            lambda rank: joint_directions(joint, rank) @ joint.to_frame,
+            most=min(identified, n_features - 1, len(values) - 1),
+        )
+        rank = choice.rank
+    else:
+        check_rank(rank, identified, n_features, where)
+    if rank == 0:
+        none = np.empty((0, n_features))
+        return Found(
+            Subspace.orthogonal(none, centre=centre, spectrum=spectrum, scale=scale),
+            choice,
+            workings,
+        )
+    removal = _joint_removal(joint, frame, rank, centre, spectrum, scale)
+    _warn_of_rounding(evidence, removal, rounding, own)
+    return Found(removal, choice, workings)
+
+
+def _joint_removal(
+    joint: Joint,
+    frame: Frame,
+    rank: int,
+    centre: Float64Array,
+    spectrum: Float64Array,
+    scale: float,
+) -> Subspace:
+    r"""Map directions of white noise back to the coordinates of X: an oblique removal.
+
+    What is removed of x is as much of the directions as the noise does not explain: with noise
+    covariance W the functionals are :math:`(D W^{-1} D^T)^{-1} D W^{-1}`.
+    """
+    found = joint_directions(joint, rank, converged=True)
+    warn_of_unsettled(improved(joint, found)[1])
+    directions = found @ joint.to_frame @ frame.backward
+    functionals = found @ (frame.forward @ joint.from_frame).T
+    orthonormal, triangle = np.linalg.qr(directions.T)
+    signs = np.sign(np.diag(triangle))
+    directions, functionals = (orthonormal * signs).T, (triangle * signs[:, None]) @ functionals
+    amounts = functionals @ directions.T
+    if not np.allclose(amounts, np.eye(rank), atol=0.1):
+        raise ValueError(
+            "the scales of the features differ so much that rounding errors spoil the removal: "
+            "scale the features first, for example with StandardScaler."
+        )
+    # Mixed units leave small rounding errors in the amounts: put them right.
+    exact = np.asarray(np.linalg.solve(amounts, functionals))
+    return Subspace(directions, exact, centre, spectrum, scale)
+
+
+def _warn_of_rounding(
+    evidence: CellEvidence, removal: Subspace, data: Float64Array, own: Float64Array
+) -> None:
+    """Warn if a change of the moments by rounding errors makes another subspace."""
+    _, cond, frame, _, n_rows = evidence
+
+    def again(cond: Conditioned, rounding: Float64Array = data) -> Float64Array:
+        frame = noise_frame(cond, rounding)
+        joint = joint_space(*evidence_in(cond, frame), frame, n_rows)
+        if joint.means.shape[1] < removal.rank:  # what was removed is not even seen
+            return np.empty((0, removal.n_features))
+        found = joint_directions(joint, removal.rank, converged=True)
+        return np.asarray(found @ joint.to_frame @ frame.backward)
+
+    turn = 0.0
+    if is_suspicious(cond, frame, own):
+        turn = turn_by_rounding(cond, frame, own, removal.directions, again)
+    if hides_weak_ones(frame, data, own):
+        turn = max(turn, turn_between(removal.directions, again(cond, own)))
+    warn_of_turn(turn, "means and covariances")

@@ -15,7 +15,6 @@ from isrlearn.rows import (
     blocks,
     check_number,
     check_scale,
-    in_type,
     namespace,
     on_device,
     require_names,
@@ -217,7 +216,7 @@ class Subspace:
         with np.errstate(over="ignore", invalid="ignore"):  # such weights are refused
             change = (1 - self.scale) * (weight @ self.directions.T) @ self.functionals
             new_weight, constant = weight - change, change @ point
-        new_weight = in_type(new_weight, weight.dtype, "weight")
+        new_weight = _in_type(new_weight, weight.dtype, "weight")
         if bias is None:
             if np.any(constant != 0):
                 raise ValueError(
@@ -231,7 +230,7 @@ class Subspace:
                 f"bias has shape {bias.shape}, but with weight of shape {weight.shape} it must "
                 f"have {constant.shape}."
             )
-        return new_weight, in_type(bias + constant, bias.dtype, "bias")
+        return new_weight, _in_type(bias + constant, bias.dtype, "bias")
 
     def angles_to(self, other: "Subspace | Float64Array") -> Float64Array:
         """Return the principal angles between two removed subspaces, in radians, largest first.
@@ -409,3 +408,15 @@ def _finite(values: Any, name: str) -> FloatArray:
 def _as_float(values: Any) -> FloatArray:
     array = np.asarray(values)
     return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _in_type(values: Any, dtype: Any, name: str) -> Any:
+    """Return an array in another type; what is beyond its range is refused."""
+    with np.errstate(over="ignore"):
+        array = np.asarray(values).astype(dtype)
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"the new {name} has numbers beyond {np.finfo(dtype).max:.3g}, the largest of "
+            f"{np.dtype(dtype)}: pass the head in a wider type, or scale the features."
+        )
+    return array

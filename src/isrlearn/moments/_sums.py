@@ -11,12 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from isrlearn.rows import BLOCK_BYTES, WIDE, block_rows
 from isrlearn.typing import Float64Array, FloatArray, IntArray
 
-WIDE: Final = 256  # features beyond which products keep the precision of the rows
-BLOCK_BYTES: Final = 2**22  # of a block: what a cache holds
-MOST_BLOCK_BYTES: Final = 2**27
-ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
 ROWS_OF_STACK: Final = 128  # a product that no thread would be started for, by an old BLAS too
 FEW_CELLS: Final = 32  # whose means are one product with their indicators
 FAR: Final = 16.0  # spreads between mean and zero beyond which sums in single precision lose digits
@@ -48,22 +45,6 @@ class CellMeans(NamedTuple):
     """(m, d)"""
     largest: Float64Array
     """(d,)"""
-
-
-def block_rows(n_features: int, itemsize: int) -> int:
-    """Return how many rows make a block.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features.
-    itemsize : int
-        Bytes of a number.
-    """
-    row = n_features * itemsize
-    if n_features <= WIDE:
-        return whole_stacks(BLOCK_BYTES // row)
-    return max(1, min(ROWS_PER_FEATURE * n_features, MOST_BLOCK_BYTES // row))
 
 
 def whole_stacks(n_rows: int) -> int:
@@ -285,7 +266,9 @@ class _Block(NamedTuple):
 
 def _gathered(X: FloatArray, members: IntArray) -> Iterator[_Block]:
     """Yield the rows of a cell in blocks, in a buffer of their own and a precision that is safe."""
-    step = min(block_rows(X.shape[1], X.itemsize), len(members))
+    d, size = X.shape[1], X.itemsize
+    step = whole_stacks(BLOCK_BYTES // (d * size)) if d <= WIDE else block_rows(d, size)
+    step = min(step, len(members))
     buffer = np.empty((step, X.shape[1]), X.dtype)
     sample = X[members[:SAMPLE]]
     double = X.dtype != np.float64 and (X.shape[1] <= WIDE or _extreme(sample))
