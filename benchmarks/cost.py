@@ -35,7 +35,7 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 from isrlearn import CellMoments
-from isrlearn.heads._slopes import slope_of
+from isrlearn.heads._loss import loss_of
 
 warnings.filterwarnings("ignore")
 WIDE, FEW = 256, 64
@@ -89,7 +89,7 @@ class Runs:
         self.runs = {
             "means": lambda: CellMoments.from_rows(X, y, e, second_order=False),
             "scatters": lambda: CellMoments.from_rows(X, y, e),
-            "head step": lambda: slope_of(X, first, None, coef, bias),
+            "head step": lambda: loss_of(X, lambda own: (first[own], None), coef, bias),
         }
         self.seconds = dict.fromkeys(self.runs, np.inf)
 

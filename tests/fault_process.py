@@ -58,10 +58,8 @@ def import_everything():
 
 def take_small_steps():
     """Write more often than in earnest, so that there are more moments to be killed at."""
-    from isrlearn import _resume
     from isrlearn.io import FeatureWriter
 
-    _resume.SAVE_EVERY = -1.0
     FeatureWriter.__init__.__kwdefaults__["rows_per_shard"] = 64
     if "isrlearn.networks" in sys.modules:
         from isrlearn.networks import _training

@@ -203,7 +203,7 @@ def read_sums(folder):
     found = _resume._load(folder / "sum.npz")
     if found is None:  # the sum is taken again
         raise Refused
-    return _resume._flat(found.running, "result"), found[:3]
+    return _resume._flat(found, "result")
 
 
 def make_kept(folder, random):

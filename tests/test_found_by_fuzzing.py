@@ -17,7 +17,7 @@ from isrlearn.exceptions import (
 )
 from isrlearn.io import FeatureFile, Schema, open_rows, read_data
 from isrlearn.moments import CellMoments
-from isrlearn.moments._conditioning import covariance_evidence, given_classes
+from isrlearn.moments._evidence import covariance_evidence, given_classes
 from isrlearn.subspace import Subspace
 
 

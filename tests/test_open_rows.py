@@ -401,23 +401,6 @@ def test_ranges_of_chunks_part_the_rows(random, tmp_path, kind, split):
     assert [len(part) for part in parts] == [at[0], at[1] - at[0], len(whole) - at[1]]
     for found, expected in zip(joined(sum(parts, [])), joined(whole), strict=True):
         assert found.tolist() == expected.tolist()
-    first, last = at
-    inner = file.rows(among=(first, last))
-    for skip in range(last - first):
-        rest = list(inner.chunks(skip))
-        assert len(rest) == last - first - skip
-        np.testing.assert_array_equal(rest[0].X, whole[first + skip].X)
-
-
-@pytest.mark.parametrize("kind", ARRAYS + TABLES)
-def test_the_first_chunks_of_a_file_can_be_skipped(random, tmp_path, kind):
-    rows = written(random, tmp_path, kind, split=True).rows()
-    whole = list(rows.chunks())
-    for skip in range(len(whole)):
-        rest = list(rows.chunks(skip))
-        assert len(rest) == len(whole) - skip
-        np.testing.assert_array_equal(rest[0].X, whole[skip].X)
-        assert rest[-1].y.tolist() == whole[-1].y.tolist()
 
 
 @pytest.mark.parametrize("kind", ARRAYS + TABLES)

@@ -7,16 +7,15 @@ import pytest
 from chunk_support import cut, draw_chunkable
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from isrlearn import ISR, CellMoments, ChunkedRows, ISRClassifier, ISRCov, ISRMean, _resume
+from isrlearn import ISR, CellMoments, ChunkedRows, ISRClassifier, ISRCov, ISRMean
 from isrlearn._resume import RESULTS, _load, _save, digest
-from isrlearn.heads._head_passes import AddSlopes, TakeSample
+from isrlearn.heads._loss import AddLoss, TakeSample
 from isrlearn.heads._row_weights import GroupFactors
 from isrlearn.io import Resumed, open_rows
-from isrlearn.moments._comparison import comparable
-from isrlearn.moments._frame import Frame
-from isrlearn.moments._passes import AddMoments, AddUnits
-from isrlearn.rows._given import Chunk
-from isrlearn.rows._source import Begun, InMemory, LocalChunks
+from isrlearn.moments._comparison import CellTable, comparable
+from isrlearn.moments._parts import AddUnits
+from isrlearn.moments._passes import AddMoments
+from isrlearn.rows._source import Chunk, InMemory
 from isrlearn.rows._validation import check_rows
 
 ESTIMATORS = [
@@ -39,10 +38,10 @@ class Source:
     n_left: float = np.inf
 
     def rows(self, **options):
-        return LocalChunks(self._chunks, self.parts[0][0].shape[1], **options)
+        return ChunkedRows(self._chunks, self.parts[0][0].shape[1], **options)
 
-    def _chunks(self, skip):
-        for part in self.parts[skip:]:
+    def _chunks(self):
+        for part in self.parts:
             if self.n_left == 0:
                 raise KeyboardInterrupt
             self.n_left -= 1
@@ -71,12 +70,6 @@ def assert_bit_equal(found, expected):
         assert np.asarray(found[name]).dtype == np.asarray(value).dtype, name
 
 
-@pytest.fixture
-def save_each(monkeypatch):
-    """Keep the running sum after every chunk."""
-    monkeypatch.setattr(_resume, "SAVE_EVERY", -1.0)  # also where the clock stands still
-
-
 # --- done once, not done again
 
 
@@ -92,13 +85,12 @@ def test_a_second_fit_reads_no_chunk(random, tmp_path, estimator):
     assert source.n_read == 0
 
 
-def test_the_folder_is_made_and_holds_finished_sums_only(random, tmp_path, save_each):
+def test_the_folder_is_made_and_holds_finished_sums_only(random, tmp_path):
     folder = tmp_path / "there" / "it is"
     estimator = ISRClassifier(ISR(random_state=0))
     estimator.fit(Resumed(draw_source(random).rows(), folder))
     names = sorted(path.name for path in folder.iterdir())
     assert len(names) > 3
-    assert not [name for name in names if "part" in name]
 
 
 def test_what_is_known_of_the_rows_is_passed_on(random, tmp_path):
@@ -122,25 +114,8 @@ def test_rows_of_any_kind_can_be_kept(random, tmp_path):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_an_interrupted_fit_goes_on_where_it_was(random, tmp_path, save_each, estimator):
+def test_finished_passes_are_not_done_again(random, tmp_path, estimator):
     source = draw_source(random)
-    expected = results_of(estimator.fit(source.rows()))
-    n_all, source.n_read = source.n_read, 0
-    stops = np.sort(random.choice(n_all, min(3, n_all), replace=False))
-    for n_left in np.diff(stops, prepend=0):
-        source.n_left = n_left
-        with pytest.raises(KeyboardInterrupt):
-            estimator.fit(Resumed(source.rows(), tmp_path))
-    assert source.n_read == stops[-1]
-    source.n_left = np.inf
-    assert_bit_equal(results_of(estimator.fit(Resumed(source.rows(), tmp_path))), expected)
-    # Every chunk of every pass once, and one more where it goes on, to know the chunks again.
-    assert n_all <= source.n_read <= n_all + 3
-
-
-def test_between_two_savings_only_finished_passes_are_kept(random, tmp_path):
-    source = draw_source(random)
-    estimator = ISRClassifier(ISRMean(1))
     expected = results_of(estimator.fit(source.rows()))
     n_all, n_parts = source.n_read, len(source.parts)
     stop = int(random.integers(n_all))
@@ -150,60 +125,6 @@ def test_between_two_savings_only_finished_passes_are_kept(random, tmp_path):
     source.n_left = np.inf
     assert_bit_equal(results_of(estimator.fit(Resumed(source.rows(), tmp_path))), expected)
     assert source.n_read == n_all + stop % n_parts
-
-
-def test_an_iterable_of_chunks_goes_on_too(random, tmp_path, save_each):
-    source = draw_source(random)
-    expected = results_of(ISRCov(1).fit(source.rows()))
-    stop = int(random.integers(1, len(source.parts)))
-
-    def torn():
-        yield from source.parts[:stop]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ISRCov(1).fit(Resumed(ChunkedRows.from_chunks(torn), tmp_path))
-    rows = ChunkedRows.from_chunks(source.parts)
-    assert_bit_equal(results_of(ISRCov(1).fit(Resumed(rows, tmp_path))), expected)
-
-
-@pytest.mark.parametrize("once", [True, False])
-def test_an_iterator_is_gone_through_once_where_it_goes_on(random, tmp_path, save_each, once):
-    source, n_made = draw_source(random), 0
-    expected = results_of(ISRCov(1).fit(source.rows()))
-
-    def parts(stop=None):
-        nonlocal n_made
-        for number, part in enumerate(source.parts):
-            if number == stop:
-                raise KeyboardInterrupt
-            n_made += 1
-            yield part
-
-    def rows(**how):
-        return ChunkedRows.from_chunks(parts(**how) if once else lambda: parts(**how))
-
-    torn = rows(stop=int(random.integers(2, len(source.parts))))
-    with pytest.raises(KeyboardInterrupt):
-        ISRCov(1).fit(Resumed(torn, tmp_path))
-    again, n_made = rows(), 0
-    assert_bit_equal(results_of(ISRCov(1).fit(Resumed(again, tmp_path))), expected)
-    assert n_made <= len(source.parts) + (0 if once else 1)
-
-
-def test_rows_of_few_values_that_are_cut_in_another_way_are_not_counted_twice(
-    random, tmp_path, save_each
-):
-    for number in range(20):
-        X = random.integers(0, 2, (600, 3)).astype(float)
-        y, e = random.integers(0, 2, (2, 600))
-        cuts = [np.split(np.arange(600), at) for at in ([150, 250], [100, 200, 300])]
-        one, other = (Source([(X[i], y[i], e[i]) for i in cut]) for cut in cuts)
-        one.n_left = 2
-        with pytest.raises(KeyboardInterrupt):
-            ISRMean(1).fit(Resumed(one.rows(), tmp_path / str(number)))
-        found = ISRMean(1).fit(Resumed(other.rows(), tmp_path / str(number)))
-        assert found.moments_.counts.sum() == 600
 
 
 @pytest.mark.parametrize(
@@ -216,7 +137,7 @@ def test_rows_of_few_values_that_are_cut_in_another_way_are_not_counted_twice(
     ],
 )
 def test_a_fit_that_is_stopped_by_who_watches_goes_on(
-    random, tmp_path, monkeypatch, save_each, kind, at_the_end
+    random, tmp_path, monkeypatch, kind, at_the_end
 ):
     monkeypatch.setattr("isrlearn.rows._source.CHUNK_BYTES", 2000)
     X, y, e = draw_chunkable(random)
@@ -246,31 +167,6 @@ def test_a_fit_that_is_stopped_by_who_watches_goes_on(
         estimator.fit(Resumed(rows(), tmp_path / "sums"))
     n_calls = None
     assert_bit_equal(results_of(estimator.fit(Resumed(rows(), tmp_path / "sums"))), expected)
-
-
-def test_rows_that_are_cut_in_another_way_are_not_counted_twice(random, tmp_path, save_each):
-    source = draw_source(random)
-    source.n_left = int(random.integers(2, len(source.parts)))
-    with pytest.raises(KeyboardInterrupt):
-        ISRCov(1).fit(Resumed(source.rows(), tmp_path))
-    halves = [tuple(column[i::2] for column in part) for part in source.parts for i in (0, 1)]
-    halves = Source([half for half in halves if len(half[0])])
-    expected = ISRCov(1).fit(halves.rows()).moments_
-    found = ISRCov(1).fit(Resumed(halves.rows(), tmp_path)).moments_
-    np.testing.assert_array_equal(found.counts, expected.counts)
-    np.testing.assert_allclose(found.means, expected.means, atol=1e-9)
-
-
-def test_who_watches_sees_a_pass_that_goes_on_to_its_end(random, tmp_path, save_each):
-    source, seen = draw_source(random), []
-    n_rows = sum(len(part[0]) for part in source.parts)
-    source.n_left = int(random.integers(1, len(source.parts)))
-    with pytest.raises(KeyboardInterrupt):
-        ISRMean(1).fit(Resumed(source.rows(), tmp_path))
-    source.n_left = np.inf
-    rows = source.rows(n_rows=None, watch=lambda *progress: seen.append(progress))
-    ISRMean(1).fit(Resumed(rows, tmp_path))
-    assert seen[-1] == ("Moments", n_rows, None)
 
 
 # --- sums of something else
@@ -347,15 +243,15 @@ def test_numbers_that_read_the_same_have_different_names(one, other):
 def test_names_depend_on_every_number_of_a_pass(random):
     factors = GroupFactors(np.array(["a", "b"]), np.array([0, 1]), random.uniform(1, 2, (2, 3)))
     coef, bias = random.normal(size=(1, 4)), random.normal(size=1)
-    name = digest(AddSlopes(factors, coef, bias))
-    assert name == digest(AddSlopes(factors, coef.copy(), bias.copy()))
+    name = digest(AddLoss(factors, coef, bias))
+    assert name == digest(AddLoss(factors, coef.copy(), bias.copy()))
     tables = factors.table.copy()
     tables[1, 2] = np.nextafter(tables[1, 2], 9)
     for other in (
-        AddSlopes(factors, np.nextafter(coef, 9), bias),
-        AddSlopes(factors, coef, -bias),
-        AddSlopes(GroupFactors(factors.classes, factors.environments, tables), coef, bias),
-        AddSlopes(GroupFactors(factors.classes, factors.environments, None), coef, bias),
+        AddLoss(factors, np.nextafter(coef, 9), bias),
+        AddLoss(factors, coef, -bias),
+        AddLoss(GroupFactors(factors.classes, factors.environments, tables), coef, bias),
+        AddLoss(GroupFactors(factors.classes, factors.environments, None), coef, bias),
     ):
         assert digest(other) != name
 
@@ -373,8 +269,8 @@ def passes_over(random):
     passes = [
         AddMoments(True),
         AddMoments(False),
-        AddUnits.of(cells, Frame(leading, leading.T, 2)),
-        AddSlopes(factors, random.normal(size=(3, 6)), random.normal(size=3)),
+        AddUnits(CellTable.of(cells), leading),
+        AddLoss(factors, random.normal(size=(3, 6)), random.normal(size=3)),
         TakeSample(factors, 3),
     ]
     return rows, passes
@@ -396,10 +292,8 @@ def test_every_result_comes_back_from_its_file(random, tmp_path):
     results.append(results[0].known)
     kinds = set()
     for result in results:
-        how_far = tuple(random.integers(2**32, size=3).tolist())
-        _save(tmp_path / "a.npz", Begun(*how_far, result))
-        *far_found, found = _load(tmp_path / "a.npz")
-        assert tuple(far_found) == how_far
+        _save(tmp_path / "a.npz", result)
+        found = _load(tmp_path / "a.npz")
         assert leaves(found).keys() == leaves(result).keys()
         for name, value in leaves(result).items():
             back = leaves(found)[name]
@@ -418,8 +312,8 @@ def test_what_comes_back_can_be_added_to(random, tmp_path):
     for function in passes:
         result, expected = function(rows), function(rows)
         expected += function(rows)
-        _save(tmp_path / "a.npz", Begun(1, 2, 3, result))
-        found = _load(tmp_path / "a.npz").running
+        _save(tmp_path / "a.npz", result)
+        found = _load(tmp_path / "a.npz")
         found += function(rows)
         for name, value in leaves(expected).items():
             np.testing.assert_array_equal(leaves(found)[name], value)
@@ -428,8 +322,8 @@ def test_what_comes_back_can_be_added_to(random, tmp_path):
 def test_moments_of_no_rows_come_back(tmp_path):
     for second_order in (True, False):
         empty = CellMoments.empty(3, second_order=second_order)
-        _save(tmp_path / "a.npz", Begun(0, 0, 0, empty))
-        found = _load(tmp_path / "a.npz").running
+        _save(tmp_path / "a.npz", empty)
+        found = _load(tmp_path / "a.npz")
         assert_bit_equal(found.to_arrays(), empty.to_arrays())
 
 
@@ -449,7 +343,7 @@ def test_nothing_is_unpickled(random, tmp_path):
         with np.load(path, allow_pickle=False) as arrays:
             assert all(arrays[name].dtype != object for name in arrays.files)
         bomb = np.array([Bomb()], dtype=object)
-        np.savez(path, **{"how_far": np.zeros(3, int), "result.type": bomb})
+        np.savez(path, **{"result.type": bomb})
     again = ISRClassifier(ISR(random_state=0)).fit(Resumed(source.rows(), tmp_path))
     assert_bit_equal(results_of(again), expected)
 
@@ -469,7 +363,7 @@ def test_a_damaged_file_is_made_anew(random, tmp_path):
     assert_bit_equal(results_of(again), expected)
 
 
-def test_a_result_of_a_kind_that_is_not_known_is_not_kept(random, tmp_path, save_each):
+def test_a_result_of_a_kind_that_is_not_known_is_not_kept(random, tmp_path):
     source = draw_source(random)
 
     def count(rows):

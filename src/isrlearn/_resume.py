@@ -17,12 +17,12 @@ import numpy as np
 
 from isrlearn._files import write_whole
 from isrlearn._npz import read_arrays
-from isrlearn.heads import Sample, Slope
+from isrlearn.heads import Loss, Sample
 from isrlearn.moments import AllMoments, CellMoments, UnitSums
 from isrlearn.rows import Rows, RowSource, T
 
 RESULTS: Final[Mapping[str, Any]] = {
-    kind.__name__: kind for kind in (AllMoments, Sample, Slope, UnitSums, CellMoments)
+    kind.__name__: kind for kind in (AllMoments, Sample, Loss, UnitSums, CellMoments)
 }
 
 

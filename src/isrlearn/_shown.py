@@ -283,4 +283,5 @@ def spectrum_band(fitted: Any) -> SpectrumBand:
     chance = chance_of(found)
     if chance is None or found.choice is None:
         return SpectrumBand(np.abs(found.subspace.spectrum), None, None, None)
-    return SpectrumBand(*chance.spectrum, found.choice.rank)
+    values, low, high = chance.spectrum
+    return SpectrumBand(values, low, high, found.choice.rank)

@@ -143,7 +143,7 @@ APPLYING = [
     Case(
         "rows in chunks to transform",
         lambda folder: fitted().transform(ChunkedRows.from_arrays(X, Y)),
-        "X is a LocalChunks, but an array or a table",
+        "X is a ChunkedRows, but an array or a table",
     ),
     Case(
         "weights below zero in score",

@@ -19,10 +19,8 @@ from isrlearn.baselines import (
     fit_trials,
     published_trials,
 )
-from isrlearn.baselines._descent import adam
-from isrlearn.baselines._objectives import and_mask_gradient
-from isrlearn.baselines._risk import EnvironmentRisk
-from isrlearn.baselines._trials import RECIPES, starting_weights
+from isrlearn.baselines._risk import EnvironmentRisk, and_mask_gradient
+from isrlearn.baselines._trials import RECIPES, adam, starting_weights
 from isrlearn.exceptions import SingleEnvironmentWarning
 from isrlearn.heads._logistic import SOLVED
 

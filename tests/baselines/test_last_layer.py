@@ -18,15 +18,14 @@ from isrlearn.baselines import (
     LastLayerIRM,
     LastLayerVREx,
     LinearProbe,
-    _retraining,
+    _invariant_risk,
+    _probes,
     _worst_group,
 )
 from isrlearn.baselines._alignment import RIDGE, aligned
 from isrlearn.baselines._erasure import iterative_erasure, least_squares_erasure
-from isrlearn.baselines._invariant_risk import EnvironmentRisks
 from isrlearn.baselines._probes import equal_groups
-from isrlearn.baselines._softmax import SoftmaxLosses
-from isrlearn.baselines._worst_group import GroupLosses, cooling_descent, interior_point
+from isrlearn.baselines._worst_group import GroupLosses, best_worst_group
 from isrlearn.exceptions import SingleEnvironmentWarning
 
 ALL = [LinearProbe, GroupSubsampling, GroupDRO, DFR, LEACE, INLP, LastLayerVREx, LastLayerIRM]
@@ -274,7 +273,7 @@ def test_group_weights_certify_the_worst_group(random, k):
     bound = weights @ row_losses(other, X, y) + np.sum(other.coef_**2) / (2 * C)
     gap = (means.max() + ridge - bound) / (means.max() + ridge)
     assert -1e-7 < gap <= model.gap_ + 1e-7
-    assert model.gap_ <= 1e-6
+    assert model.gap_ <= 1e-4
     active = q > 1e-2
     np.testing.assert_allclose(means[active], means.max(), rtol=1e-3)
 
@@ -291,54 +290,29 @@ def test_one_group_is_the_worst_of_one(random):
 @classes
 def test_the_certificate_holds_at_any_point_for_any_weights(random, k):
     X, y, e = draw(random, k, 2, n=200, d=3)
-    problem = GroupLosses(SoftmaxLosses(X, y, k), groups_of(y, e), 0.1)
-    best = interior_point(problem)
-    least = problem.at(best.point).max() + problem.penalty(best.point)
+    problem = GroupLosses(X, y, k, groups_of(y, e), 0.1)
+    best = best_worst_group(problem)
+
+    def objective(point):
+        return problem.at(point)[0].max() + 0.05 * np.sum(point[:, :-1] ** 2)
+
+    least = objective(best.point)
     for _ in range(20):
         near = best.point + random.uniform(0, 0.3) * random.normal(size=best.point.shape)
         q = random.dirichlet(np.ones(len(problem.sizes))) if random.uniform() < 0.5 else None
         found = problem.certified(near, best.group_weights if q is None else q)
-        reached = problem.at(found.point).max() + problem.penalty(found.point)
+        reached = objective(found.point)
         assert least >= reached * (1 - found.gap) - 1e-9
-
-
-@classes
-def test_both_solvers_agree(random, k):
-    X, y, e = draw(random, k, 2, n=200, d=3)
-    problem = GroupLosses(SoftmaxLosses(X, y, k), groups_of(y, e), 1e-2)
-    first, second = interior_point(problem), cooling_descent(problem)
-    assert first.gap <= 1e-6 and second.gap <= 1e-4
-    values = [problem.at(s.point).max() + problem.penalty(s.point) for s in (first, second)]
-    assert values[0] == pytest.approx(values[1], rel=2e-4)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_unsolved_problem_is_said_to_be_so(random, monkeypatch):
     X, y, e = draw(random)
-    monkeypatch.setattr(_worst_group, "MOST_STEPS", 1)
     monkeypatch.setattr(_worst_group, "MOST_DESCENT", 1)
     monkeypatch.setattr(_worst_group, "MOST_STAGES", 1)
     with pytest.warns(Warning, match="away from the optimum"):
         model = GroupDRO(10).fit(X, y, environments=e)
     assert model.gap_ > 1e-4
-
-
-@classes
-def test_curvature_is_the_difference_of_gradients(random, k):
-    X, y, _ = draw(random, k, n=40, d=3)
-    losses = SoftmaxLosses(X, y, k)
-    weights, point = random.uniform(size=40), random.normal(size=losses.shape)
-
-    def slope(at):
-        return losses.gradient(losses.errors(losses.scores(at)) * weights[:, None]).ravel()
-
-    found = losses.curvature(losses.shares(losses.scores(point)), weights)
-    for j in range(point.size):
-        step = np.zeros(point.size)
-        step[j] = 1e-5
-        step = step.reshape(point.shape)
-        expected = (slope(point + step) - slope(point - step)) / 2e-5
-        np.testing.assert_allclose(found[j], expected, atol=1e-6 * np.abs(found).max())
 
 
 # --- last-layer retraining
@@ -351,7 +325,7 @@ def subsets_of(monkeypatch):
         seen.append(equal_groups(groups, state))
         return seen[-1]
 
-    monkeypatch.setattr(_retraining, "equal_groups", remember)
+    monkeypatch.setattr(_probes, "equal_groups", remember)
     return seen
 
 
@@ -364,7 +338,7 @@ def test_retraining_is_the_average_of_its_refits(random, monkeypatch, k):
     coefs, biases = [], []
     for used in subsets:
         for c in [1] if k == 2 else range(k):
-            fit = _retraining.sparse_logistic(0.3, 0).fit(Z[used], y[used] == c)
+            fit = _probes.sparse_logistic(0.3, 0).fit(Z[used], y[used] == c)
             coefs.append(fit.coef_[0])
             biases.append(fit.intercept_[0])
     coefs = np.reshape(coefs, (3, -1, 5)).mean(axis=0)
@@ -533,11 +507,10 @@ def test_gradients_are_those_of_automatic_differentiation(random, name, k):
     torch = pytest.importorskip("torch")
     X, y, e = draw(random, k)
     penalty, ridge = float(random.uniform(0, 100)), 0.3
-    losses = SoftmaxLosses(X, y, k)
-    risks = EnvironmentRisks(losses, e, penalty, ridge)
-    point = random.normal(size=losses.shape)
-    value, slope = getattr(risks, name)(point)
-    rows, at = torch.tensor(losses.columns[:, :-1]), torch.tensor(point, requires_grad=True)
+    risks = GroupLosses(X, y, k, e, ridge)
+    point = random.normal(size=risks.shape)
+    value, slope = getattr(_invariant_risk, name)(risks, point, penalty)
+    rows, at = torch.tensor(risks.columns[:, :-1]), torch.tensor(point, requires_grad=True)
     expected = torch_objective(torch, name, rows, torch.tensor(y), e, at, penalty, ridge)
     expected.backward()
     assert value == pytest.approx(expected.item(), rel=1e-9)

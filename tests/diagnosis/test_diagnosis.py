@@ -279,7 +279,7 @@ def test_directions_that_some_resamples_miss_are_uncertain(
     random, monkeypatch, n_wrong, angle, warned
 ):
     draws = np.repeat([0.1, angle], [100 - n_wrong, n_wrong])
-    monkeypatch.setattr("isrlearn.diagnosis._diagnose.angle_draws", lambda *_: draws)
+    monkeypatch.setattr("isrlearn.diagnosis._uncertainty.angle_draws", lambda *_: draws)
     X, y, e = draw_rows(seed_of(random), per_cell=60)
     diagnosis = ISR(random_state=0).fit(X, y, environments=e).diagnose()
     assert ("uncertain_directions" in diagnosis.warnings) == warned

@@ -16,10 +16,8 @@ from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean
 from isrlearn.datasets import LinearUnitTest, make_linear_gaussian
 from isrlearn.exceptions import TinyCellWarning
 from isrlearn.moments import _nulls
-from isrlearn.moments._conditioning import given_classes, mean_evidence
-from isrlearn.moments._frame import noise_frame
-from isrlearn.moments._null_sources import _target_rows, row_nulls
-from isrlearn.moments._nulls import TargetRows, permuted
+from isrlearn.moments._evidence import CellEvidence, given_classes, mean_evidence, noise_frame
+from isrlearn.moments._nulls import PermuteEnvironments, TargetRows
 from isrlearn.rows._validation import check_rows
 from isrlearn.subspace._joint import shrinkage
 from isrlearn.subspace._recovery import subspace_from_both
@@ -109,8 +107,9 @@ def test_the_null_of_the_means_is_that_of_all_permutations(random):
     cells = CellMoments.from_rows(X, y, e)
     cond = given_classes(cells)
     frame = noise_frame(cond, np.zeros(2))
-    rows, _ = _target_rows(check_rows(X, y, e), cells)
-    null = permuted(rows, cond, frame, 20_000, np.random.default_rng(seed_of(random)))
+    evidence = CellEvidence(cells, cond, frame, None, len(X))
+    permute = PermuteEnvironments(evidence, 20_000, np.random.default_rng(seed_of(random)))
+    null = permute(check_rows(X, y, e))
     drawn = (null.means**2).sum(axis=(1, 2)).mean()
 
     def scatter(labels):
@@ -130,20 +129,19 @@ def test_units_of_rows_have_the_null_of_rows(random, monkeypatch):
     X, y, e = draw_rows(seed_of(random), per_cell=400)
     weights = random.uniform(0.5, 1.5, size=len(X))
     cells = CellMoments.from_rows(X, y, e, weights)
-    cond, checked = given_classes(cells), check_rows(X, y, e, weights)
-    frame, null = noise_frame(cond, np.zeros(5)), {}
+    evidence, checked = CellEvidence.of(cells, given_classes(cells)), check_rows(X, y, e, weights)
+    null = {}
     for most in (10**6, 100):
         monkeypatch.setattr(_nulls, "MOST_UNITS", most)
-        draw = row_nulls(checked)(cells, cond, frame, 300, np.random.default_rng(0))
-        null[most] = [np.mean(part**2) for part in draw]
+        permute = PermuteEnvironments(evidence, 300, np.random.default_rng(0))
+        null[most] = [np.mean(part**2) for part in permute(checked)]
     np.testing.assert_allclose(null[100], null[10**6], rtol=0.25)
 
 
 def test_sizes_of_cells_survive_permutation(random):
     X, y, e = draw_rows(seed_of(random), per_cell=37)
     cells = CellMoments.from_rows(X, y, e)
-    rows, _ = _target_rows(check_rows(X, y, e), cells)
-    assert isinstance(rows, TargetRows)
+    rows = TargetRows.of(check_rows(X, y, e), cells, np.random.default_rng(0))
     counts = np.zeros(len(cells.means))
     for units, owners in _nulls._units(rows, given_classes(cells), np.random.default_rng(0)):
         counts += np.bincount(owners, minlength=len(counts)) * units.shape[1]

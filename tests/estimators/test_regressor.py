@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from isrlearn import ISR, CellMoments, ISRMean, ISRRegressor
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning
-from isrlearn.moments._conditioning import given_response
+from isrlearn.moments._evidence import given_response
 
 
 def draw(seed, E=5, d_c=4, d_s=4, n=3000, shift=1.5):

@@ -85,7 +85,7 @@ NAMES = (
     ("SetNode", "set", "builtins"),
     ("SparseMatrixNode", "spmatrix", "scipy.sparse._matrix"),
     ("TreeNode", "Tree", "sklearn.tree._tree"),
-    ("TupleNode", "Frame", "isrlearn.moments._frame"),
+    ("TupleNode", "Frame", "isrlearn.moments._evidence"),
     ("TypeNode", "int", "builtins"),
 )
 

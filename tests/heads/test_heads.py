@@ -9,12 +9,12 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn import ChunkedRows, ISRClassifier, ISRMean, LogisticHead
+from isrlearn import ChunkedRows, ISRClassifier, ISRMean, LogisticHead, Subspace
 from isrlearn.baselines import ERM
 from isrlearn.datasets import LinearUnitTest
-from isrlearn.heads._logistic import PART, ROWS_PER_WEIGHT, newton
+from isrlearn.heads._solver import HeadCoordinates, Problem, newton
 
-MANY = PART * ROWS_PER_WEIGHT * 11 // 3 + 1  # rows of each environment: a part of all is the start
+MANY = 1500  # rows of each environment
 
 
 def draw(random, rows=300):
@@ -76,26 +76,6 @@ def test_single_precision_reaches_the_same_optimum(random):
     np.testing.assert_allclose(single.coef_, LogisticHead().fit(X, y).coef_, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize("case", ["class", "weight", "weight of a class", "one row"])
-def test_a_part_that_lacks_something_is_no_start(random, case):
-    # Every eighth row begins the fit: take from just these what a fit needs.
-    X, y, _ = draw(random, MANY)
-    part = np.arange(len(y)) % PART == 0
-    weights = np.ones(len(y))
-    if case == "class":
-        y = np.where(part, 0, y)
-    elif case == "weight":
-        weights[part] = 0
-    elif case == "weight of a class":
-        weights[part & (y == 0)] = 0
-    else:
-        y = (np.arange(len(y)) == 1).astype(int)
-    head = LogisticHead().fit(X, y, weights)
-    used = weights > 0
-    expected = LogisticHead().fit(X[used][::-1], y[used][::-1])
-    np.testing.assert_allclose(head.coef_, expected.coef_, rtol=1e-3, atol=1e-3)
-
-
 def test_class_weights_count_as_weights_of_rows(random):
     X, y, _ = draw(random)
     y = y & (random.uniform(size=len(y)) < 0.3)
@@ -115,20 +95,28 @@ def test_bad_parameters_of_the_head_are_named(random, name, value):
         LogisticHead(**{name: value}).fit(X, y)
 
 
-def test_newton_ends_where_the_gradient_vanishes(random):
-    X, y, _ = draw(random, 100)
-    weights, ridge = random.dirichlet(np.ones(len(y))), random.uniform(0.001, 0.1, 10)
-    for start in (np.zeros(10), random.normal(size=10)):
-        found = newton(X, y == 1, weights, ridge, start)
-        slope = (weights * (expit(X @ found.weights) - y)) @ X + ridge * found.weights
-        assert np.abs(slope).max() <= 1e-8
-        assert newton(X, y == 1, weights, ridge, found.weights).n_steps == 0
+def problem_of(n_features, n_classes, strength, total=1.0):
+    coordinates = HeadCoordinates(Subspace.nothing(n_features), np.zeros(n_features))
+    return Problem(coordinates, 1 if n_classes == 2 else n_classes, strength, total)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_newton_ends_where_scikit_learn_does(random, n_classes):
+    X = random.normal(size=(300, 5))
+    y = (X[:, 0] + random.normal(size=300) > np.linspace(-1, 1, n_classes - 1)[:, None]).sum(axis=0)
+    weights, C = random.uniform(0.1, 2, 300), 0.3
+    problem = problem_of(5, n_classes, 1 / (C * weights.sum()), weights.sum())
+    found = newton(X, y, weights, problem)
+    expected = LogisticRegression(C=C, tol=1e-10, max_iter=5000).fit(X, y, weights)
+    np.testing.assert_allclose(found.weight, expected.coef_, atol=1e-5)
+    np.testing.assert_allclose(found.bias, expected.intercept_, atol=1e-5)
+    assert found.steepest <= 1e-8
 
 
 def test_newton_runs_away_where_there_is_no_optimum(random):
     X = random.normal(size=(500, 2))
-    found = newton(X, X[:, 0] > 0, np.full(500, 1 / 500), np.zeros(2), np.zeros(2))
-    assert found is None or np.abs(X @ found.weights).max() > 10
+    found = newton(X, (X[:, 0] > 0).astype(int), np.full(500, 1 / 500), problem_of(2, 2, 0.0))
+    assert found is None or np.abs(X @ found.weight.T).max() > 10
 
 
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4, 1e8])

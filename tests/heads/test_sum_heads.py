@@ -21,19 +21,22 @@ from isrlearn import (
     LogisticHead,
     Subspace,
 )
-from isrlearn.estimators import _classifier
-from isrlearn.heads import _slopes, _sum_heads
-from isrlearn.heads._coordinates import HeadCoordinates
-from isrlearn.heads._head_passes import AddSlopes
+from isrlearn.estimators import _predictors
+from isrlearn.heads import _logistic, _loss
+from isrlearn.heads._closed_forms import Pooled
 from isrlearn.heads._logistic import SOLVED
-from isrlearn.heads._pooled import Pooled
+from isrlearn.heads._loss import AddLoss, Loss, curvature_of, loss_of
 from isrlearn.heads._row_weights import GroupFactors, cell_factors, group_factors, scheme_weights
-from isrlearn.heads._slopes import slope_of
-from isrlearn.heads._solver import Problem, _LookedAt, sample_curvature, solve
-from isrlearn.heads._threads import one_thread_in_scipy
+from isrlearn.heads._solver import (
+    HeadCoordinates,
+    Problem,
+    _LookedAt,
+    descend,
+    one_thread_in_scipy,
+    sample_curvature,
+)
 from isrlearn.moments._passes import AddMoments
-from isrlearn.rows._given import Chunk
-from isrlearn.rows._source import LocalChunks
+from isrlearn.rows._source import Chunk, ChunkedRows
 from isrlearn.rows._validation import check_rows
 
 EXACT = {"tol": 1e-8, "max_iter": 10_000}
@@ -59,6 +62,13 @@ def draw_head(random, n_classes, n_features, n_rows=60):
     )
 
 
+def slope_of(X, codes, weights, coef, bias):
+    """The loss of arrays."""
+    return loss_of(
+        X, lambda own: (codes[own], None if weights is None else weights[own]), coef, bias
+    )
+
+
 def shares_of(X, coef, bias):
     scores = X @ coef.T + bias
     if len(bias) > 1:
@@ -74,9 +84,9 @@ def test_the_loss_is_that_of_scikit_learn(random, n_classes):
     X, codes, weights, coef, bias = draw_head(random, n_classes, 4)
     shares = shares_of(X, coef, bias)
     expected = log_loss(codes, shares, normalize=False, sample_weight=weights)
-    assert slope_of(X, codes, weights, coef, bias).loss == pytest.approx(expected, rel=1e-12)
+    assert slope_of(X, codes, weights, coef, bias).value == pytest.approx(expected, rel=1e-12)
     alone = log_loss(codes, shares, normalize=False)
-    assert slope_of(X, codes, None, coef, bias).loss == pytest.approx(alone, rel=1e-12)
+    assert slope_of(X, codes, None, coef, bias).value == pytest.approx(alone, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -87,7 +97,7 @@ def test_the_slope_is_the_derivative_of_the_loss(random, n_classes):
     for _ in range(5):
         by_coef, by_bias = random.normal(size=coef.shape), random.normal(size=bias.shape)
         ends = [
-            slope_of(X, codes, weights, coef + s * by_coef, bias + s * by_bias).loss
+            slope_of(X, codes, weights, coef + s * by_coef, bias + s * by_bias).value
             for s in (step, -step)
         ]
         found = np.sum(slope.coef * by_coef) + np.sum(slope.bias * by_bias)
@@ -101,7 +111,7 @@ def test_single_precision_gives_the_slope_to_its_digits(random, n_classes):
     coarse = slope_of(X.astype(np.float32), codes, weights, coef, bias)
     scale = np.abs(X).sum() * 3
     assert coarse.coef.dtype == np.float64
-    assert coarse.loss == pytest.approx(fine.loss, rel=1e-5)
+    assert coarse.value == pytest.approx(fine.value, rel=1e-5)
     np.testing.assert_allclose(coarse.coef, fine.coef, atol=1e-6 * scale)
     np.testing.assert_allclose(coarse.bias, fine.bias, atol=1e-6 * scale)
 
@@ -116,7 +126,7 @@ def test_steps_that_single_precision_cannot_hold_change_the_loss(random, n_class
     slope = slope_of(X, codes, weights, coef, bias)
     step = 1e-9 * np.sign(slope.coef)
     assert np.array_equal((coef + step).astype(np.float32), coef)
-    change = slope_of(X, codes, weights, coef + step, bias).loss - slope.loss
+    change = slope_of(X, codes, weights, coef + step, bias).value - slope.value
     assert change == pytest.approx(np.sum(slope.coef * step), rel=1e-2)
 
 
@@ -131,10 +141,10 @@ def test_blocks_and_parts_of_rows_add_up(random, monkeypatch, n_classes, dtype):
         slope_of(X[own], codes[own], weights[own], coef, bias)
         for own in (slice(at), slice(at, None))
     ]
-    monkeypatch.setattr(_slopes, "BLOCK_BYTES", X[0].nbytes * int(random.integers(1, 9)))
+    monkeypatch.setattr(_loss, "LOSS_BYTES", X[0].nbytes * int(random.integers(1, 9)))
     rtol = 1e-11 if dtype == np.float64 else 1e-5
     for found in (parts[0] + parts[1], slope_of(X, codes, weights, coef, bias)):
-        assert found.loss == pytest.approx(whole.loss, rel=rtol)
+        assert found.value == pytest.approx(whole.value, rel=rtol)
         np.testing.assert_allclose(found.coef, whole.coef, atol=rtol * 100)
         np.testing.assert_allclose(found.bias, whole.bias, atol=rtol * 100)
 
@@ -146,7 +156,7 @@ def test_weights_are_repeated_rows(random, n_classes):
     found = slope_of(X, codes, times.astype(float), coef, bias)
     rows = np.repeat(np.arange(len(X)), times)
     expected = slope_of(X[rows], codes[rows], None, coef, bias)
-    assert found.loss == pytest.approx(expected.loss)
+    assert found.value == pytest.approx(expected.value)
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-10)
     np.testing.assert_allclose(found.bias, expected.bias, atol=1e-10)
 
@@ -160,12 +170,30 @@ def test_large_scores_neither_overflow_nor_vanish(n_classes):
     slope = slope_of(X, codes, None, coef, bias)
     right = slope_of(X, 1 - codes, None, coef, bias)
     if n_classes == 2:
-        assert slope.loss == pytest.approx(2e4)
+        assert slope.value == pytest.approx(2e4)
         np.testing.assert_allclose(slope.coef, [[2.0, 0.0]])
-        assert right.loss == 0
+        assert right.value == 0
     else:  # in the second row the other two are as good as each other
-        assert slope.loss == pytest.approx(np.log(2))
-        assert right.loss == pytest.approx(2e4 + np.log(2), abs=1e-8)
+        assert slope.value == pytest.approx(np.log(2))
+        assert right.value == pytest.approx(2e4 + np.log(2), abs=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_curvature_is_the_difference_of_gradients(random, n_classes):
+    X, codes, weights, coef, bias = draw_head(random, n_classes, 3)
+    columns, point = np.column_stack([X, np.ones(len(X))]), np.column_stack([coef, bias])
+
+    def slope(at):
+        found = slope_of(X, codes, weights, at[:, :-1], at[:, -1])
+        return np.column_stack([found.coef, found.bias]).ravel()
+
+    found = curvature_of(columns, _loss.shares_of(columns @ point.T), weights)
+    for j in range(point.size):
+        step = np.zeros(point.size)
+        step[j] = 1e-5
+        step = step.reshape(point.shape)
+        expected = (slope(point + step) - slope(point - step)) / 2e-5
+        np.testing.assert_allclose(found[j], expected, atol=1e-6 * np.abs(found).max())
 
 
 # --- coordinates
@@ -262,7 +290,7 @@ def test_every_way_ends_at_the_optimum_of_scikit_learn(
         start -= start.mean(axis=0) if n_classes > 2 else 0  # along which the softmax is flat
         start[:, -1] *= fit_intercept
         how["start"] = start
-    found = solve(problem, slope_at, tol=1e-8, max_iter=10_000, **how)
+    found = descend(problem, slope_at, tol=1e-8, max_iter=10_000, **how)
     np.testing.assert_allclose(found.weight, expected.coef_, atol=1e-4)
     np.testing.assert_allclose(found.bias, np.ravel(expected.intercept_), atol=1e-4)
     assert found.steepest <= 1e-6
@@ -281,7 +309,7 @@ def test_the_first_point_is_the_start(random, curved):
 
     flat = np.full((len(X), 3), 1 / 3)
     curvature = sample_curvature(X, flat, weights, problem.strength) if curved else None
-    found = solve(problem, watched, tol=1e-5, max_iter=100, start=start, curvature=curvature)
+    found = descend(problem, watched, tol=1e-5, max_iter=100, start=start, curvature=curvature)
     np.testing.assert_allclose(seen[0], start, atol=1e-9)
     assert found.n_iter <= 1  # it was the end
 
@@ -297,7 +325,7 @@ def test_a_good_curvature_saves_steps(random):
     curvature = sample_curvature(X * units, flat, weights, problem.strength)
     found = {"far": {}, "near": {"curvature": curvature}}
     steps = {
-        name: solve(scaled, slope_at, tol=1e-6, max_iter=10_000, **how).n_iter
+        name: descend(scaled, slope_at, tol=1e-6, max_iter=10_000, **how).n_iter
         for name, how in found.items()
     }
     assert steps["near"] < steps["far"]
@@ -328,7 +356,7 @@ def test_too_few_iterations_are_reported(random, monkeypatch):
     head = LogisticRegression(max_iter=1, tol=1e-12)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=1 .* Raise max_iter"):
         ISRClassifier(ISRMean(1), head).fit(chunked(random, X, y, e))
-    monkeypatch.setattr(_classifier, "LARGE", 0)
+    monkeypatch.setattr(_logistic, "MAPPED_BYTES", 0)
     with pytest.warns(ConvergenceWarning, match=r"wanted 1.0e-12"):
         ISRClassifier(ISRMean(1), head).fit(X, y, environments=e)
 
@@ -345,14 +373,14 @@ def test_a_parameter_that_cannot_be_is_refused(random):
 @pytest.fixture
 def from_sums(monkeypatch):
     """A list of the heads that are fitted from sums, of rows of any size."""
-    heads, fit = [], _classifier.fit_from_sums
+    heads, fit = [], _predictors.fit_from_sums
 
-    def watched(head, removed):
+    def watched(head, *how):
         heads.append(type(head).__name__)
-        return fit(head, removed)
+        return fit(head, *how)
 
-    monkeypatch.setattr(_classifier, "fit_from_sums", watched)
-    monkeypatch.setattr(_classifier, "LARGE", 0)
+    monkeypatch.setattr(_predictors, "fit_from_sums", watched)
+    monkeypatch.setattr(_logistic, "MAPPED_BYTES", 0)
     return heads
 
 
@@ -387,7 +415,6 @@ def test_large_rows_in_memory_get_the_same_head(
     ("isr", "head"),
     [
         (ISRMean(1, reduced=True), LogisticRegression()),
-        (ISRMean(1), LogisticHead()),  # of few features: moments are needed
         (ISRMean(1), RidgeClassifier()),
         (ISRMean(1), LogisticRegression(solver="newton-cg")),
         (ISRMean(1), LogisticRegression(class_weight="balanced")),
@@ -664,7 +691,7 @@ def test_without_environments_the_classes_are_balanced(random):
     np.testing.assert_allclose(sizes * factors[:, 0], sizes.sum() / 4)
     X, y, _ = draw_chunkable(random, n_classes=3)
     found = group_factors(chunked(random, X, y).total(AddMoments(False)), "balanced")
-    weights = found.labels_of(check_rows(X, y))[:][1]
+    weights = found.labels_of(check_rows(X, y))(slice(None))[1]
     np.testing.assert_allclose(np.bincount(y, weights), len(X) / 3)
 
 
@@ -679,33 +706,33 @@ def test_weights_of_chunks_are_those_of_all_rows(random, unknown, scheme):
     moments = chunked(random, X, y, e, own).total(AddMoments(False))
     factors = group_factors(moments, scheme)
     assert factors.classes.tolist() == sorted(set(y))
-    found = factors.labels_of(check_rows(X, y, e, own))[:][1]
+    found = factors.labels_of(check_rows(X, y, e, own))(slice(None))[1]
     np.testing.assert_allclose(found, expected)
     some = y == "gull"  # labels that the chunk lacks are in the table
     part = check_rows(X[some], y[some], e[some], own[some])
-    np.testing.assert_allclose(factors.labels_of(part)[:][1], expected[some])
-    assert set(factors.labels_of(part)[:][0]) == {sorted(set(y)).index("gull")}
+    np.testing.assert_allclose(factors.labels_of(part)(slice(None))[1], expected[some])
+    assert set(factors.labels_of(part)(slice(None))[0]) == {sorted(set(y)).index("gull")}
     every = group_factors(moments, None)
-    np.testing.assert_array_equal(every.labels_of(check_rows(X, y, e, own))[:][1], own)
-    assert every.labels_of(check_rows(X, y, e))[:][1] is None
+    np.testing.assert_array_equal(every.labels_of(check_rows(X, y, e, own))(slice(None))[1], own)
+    assert every.labels_of(check_rows(X, y, e))(slice(None))[1] is None
 
 
 # --- how many passes it takes
 
 
-class _Counted(LocalChunks):
+class _Counted(ChunkedRows):
     """Chunks whose passes for a head are counted."""
 
     n_passes = 0
 
     def total(self, function, **how):
-        self.n_passes += isinstance(function, AddSlopes)
+        self.n_passes += isinstance(function, AddLoss)
         return super().total(function, **how)
 
 
 def counted(X, y, e):
     parts = [Chunk(X[own], y[own], e[own]) for own in np.array_split(np.arange(len(X)), 5)]
-    return _Counted(lambda skip: iter(parts[skip:]), X.shape[1])
+    return _Counted(lambda: iter(parts), X.shape[1])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -725,15 +752,15 @@ def test_single_precision_takes_hardly_more_passes_than_double(random, n_classes
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_short_sample_is_a_start_and_not_the_end(random, monkeypatch):
     """A sample of a few rows per weight can be told apart without an error; all rows cannot."""
-    monkeypatch.setattr(_sum_heads, "LEAST_SAMPLE", 1)
-    monkeypatch.setattr(_sum_heads, "SAMPLE_ROWS", 3)
+    monkeypatch.setattr(_logistic, "LEAST_SAMPLE", 1)
+    monkeypatch.setattr(_logistic, "SAMPLE_ROWS", 3)
     n_passes = {"short": 0, "solved": 0}
     for _ in range(2):
         X, y, e = draw_chunkable(random, n_features=60, per_cell=2000)
-        for name, steps in (("short", _sum_heads.SHORT_STEPS), ("solved", 200)):
+        for name, steps in (("short", _logistic.SHORT_STEPS), ("solved", 200)):
             rows = counted(X, y, e)
             with monkeypatch.context() as patched:
-                patched.setattr(_sum_heads, "SHORT_STEPS", steps)
+                patched.setattr(_logistic, "SHORT_STEPS", steps)
                 head = LogisticHead(max_iter=1000, tol=SOLVED)
                 ISRClassifier(ISRMean(1), head).fit(rows)
             n_passes[name] += rows.n_passes
@@ -778,9 +805,9 @@ def test_the_start_keeps_its_value(random):
     def steep(coef, bias):
         seen.append(coef.copy())
         rise = 0.0 if not coef.any() else 1.0  # every step is up
-        return _slopes.Slope(rise, np.full((1, 2), 1e-3), np.zeros(1))
+        return Loss(rise, np.full((1, 2), 1e-3), np.zeros(1))
 
-    found = solve(problem, steep, tol=1e-6, max_iter=5, curvature=np.eye(3))
+    found = descend(problem, steep, tol=1e-6, max_iter=5, curvature=np.eye(3))
     assert not found.weight.any()
     assert found.n_iter <= 1
 

@@ -19,13 +19,13 @@ from isrlearn import (
 )
 from isrlearn.baselines import GroupDRO
 from isrlearn.exceptions import SingleEnvironmentWarning
-from isrlearn.heads._head_passes import TakeSample
+from isrlearn.heads._loss import TakeSample
 from isrlearn.heads._row_weights import GroupFactors
-from isrlearn.moments._comparison import comparable
-from isrlearn.moments._frame import Frame
-from isrlearn.moments._passes import AddMoments, AddUnits
+from isrlearn.moments._comparison import CellTable, comparable
+from isrlearn.moments._parts import AddUnits
+from isrlearn.moments._passes import AddMoments
 from isrlearn.rows import _source
-from isrlearn.rows._source import InMemory, LocalChunks, chunk_rows
+from isrlearn.rows._source import InMemory, chunk_rows
 from isrlearn.rows._validation import check_rows
 
 TRANSFORMERS = [ISRMean(1), ISRMean(2), ISRCov(1), ISR(1), ISR(2, scale=0.3)]
@@ -146,8 +146,8 @@ def test_parts_of_cells_add_up_to_the_cells(random):
     known = np.array([name is not None for name in e])
     cells = comparable(CellMoments.from_rows(X, y, e, weights))
     leading = random.normal(size=(X.shape[1], 2))
-    frame = Frame(leading, np.linalg.pinv(leading), 2)
-    units = chunked(random, X, y, e, weights, n_cuts=9).total(AddUnits.of(cells, frame)).units()
+    add = AddUnits(CellTable.of(cells), leading)
+    units = chunked(random, X, y, e, weights, n_cuts=9).total(add).units()
     for cell, (c, environment) in enumerate(
         zip(cells.class_index, cells.environment_index, strict=True)
     ):
@@ -380,18 +380,6 @@ def test_an_iterator_is_enough_for_one_pass_and_not_for_two(random):
         rows.total(AddMoments(False))
 
 
-def test_the_first_chunks_can_be_skipped(random):
-    X, y, e = draw_chunkable(random)
-    parts = cut(random, X, y, e)
-    skip = int(random.integers(len(parts) + 1))
-    for source in (parts, lambda: iter(parts)):
-        rest = list(ChunkedRows.from_chunks(source).chunks(skip))
-        assert len(rest) == len(parts) - skip
-        for chunk, part in zip(rest, parts[skip:], strict=True):
-            np.testing.assert_array_equal(chunk.X, part[0])
-            assert chunk.sample_weight is None
-
-
 def test_rows_in_memory_are_one_chunk(random):
     X, y, e = draw_chunkable(random)
     rows = InMemory(check_rows(X, y, e))
@@ -415,13 +403,13 @@ def test_large_memory_maps_are_read_in_chunks(random, monkeypatch, tmp_path, dty
     X, y, e = draw_chunkable(random, unknown=0.2)
     mapped, weights = as_mapped("r")(X.astype(dtype), tmp_path), random.uniform(1, 2, len(X))
     how = {"environments": e, "sample_weight": weights}
-    passes, total = [], LocalChunks.total
+    passes, total = [], ChunkedRows.total
 
     def counted(rows, function, **others):
         passes.append(function)
         return total(rows, function, **others)
 
-    monkeypatch.setattr(LocalChunks, "total", counted)
+    monkeypatch.setattr(ChunkedRows, "total", counted)
     small = ISRCov(1).fit(mapped, y, **how)
     head = LogisticHead(tol=1e-8, max_iter=5000)
     classifier = ISRClassifier(ISRMean(1), head).fit(np.array(mapped, np.float64), y, **how)

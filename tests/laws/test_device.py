@@ -24,8 +24,10 @@ from isrlearn import (
     Subspace,
 )
 from isrlearn.baselines import GroupDRO
+from isrlearn.moments import _device_sums
+from isrlearn.moments._device_sums import device_moments
 from isrlearn.rows import _device
-from isrlearn.rows._device import device_moments, on_device, to_host
+from isrlearn.rows._device import on_device, to_host
 from isrlearn.rows._validation import check_rows
 
 pytest.importorskip("array_api_compat")
@@ -141,7 +143,7 @@ def test_blocks_make_no_difference(rows, away, random, dtype, monkeypatch):
     projected = to_host(subspace.project(there))
     for n_rows in (1, 7):
         monkeypatch.setattr(_device, "BLOCK_BYTES", n_rows * 5 * X.itemsize)
-        monkeypatch.setattr(_device, "SAMPLE", n_rows)
+        monkeypatch.setattr(_device_sums, "SAMPLE", n_rows)
         found = CellMoments.from_rows(there, y, e, weights)
         assert_same_moments(found, whole, TOLERANCE[dtype])
         assert_close(to_host(subspace.project(there)), projected, TOLERANCE[dtype])

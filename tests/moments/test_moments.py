@@ -8,9 +8,9 @@ from threadpoolctl import threadpool_limits
 
 from isrlearn import CellMoments
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
-from isrlearn.heads._slopes import slope_of
+from isrlearn.heads._loss import loss_of
+from isrlearn.moments import _sums
 from isrlearn.moments._comparison import comparable
-from isrlearn.rows import _blocks
 
 
 @given(seed=seeds, k=st.integers(1, 4), E=st.integers(1, 4), d=st.integers(1, 6))
@@ -32,7 +32,7 @@ def test_cells_agree_with_numpy(seed, k, E, d):
 def test_blocks_of_rows_make_no_difference(random, monkeypatch):
     X, y, e = draw_rows(random.integers(2**31), per_cell=50)
     whole = CellMoments.from_rows(X, y, e)
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 8 * X.shape[1] * 7)
+    monkeypatch.setattr(_sums, "BLOCK_BYTES", 8 * X.shape[1] * 7)
     cut = CellMoments.from_rows(X, y, e)
     np.testing.assert_allclose(cut.scatters, whole.scatters, rtol=1e-11, atol=1e-9)
     np.testing.assert_allclose(cut.means, whole.means, rtol=1e-12)
@@ -193,20 +193,20 @@ def test_the_largest_values_are_those_of_every_row(random, n, d):
         X[row, random.integers(d)] = random.choice([-9.0, 9.0])
         for block in (X, X[:, ::-1], np.asfortranarray(X), X.astype(np.float32)):
             largest = np.abs(block).max(axis=0)
-            np.testing.assert_array_equal(_blocks.largest_values(block), largest)
+            np.testing.assert_array_equal(_sums.largest_values(block), largest)
 
 
 @pytest.mark.parametrize("d", [1, 7, 64, 256, 257])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_means_are_sums_over_counts_whatever_the_blocks(random, monkeypatch, d, dtype):
     n, m = int(random.integers(1, 1500)), int(random.integers(1, 9))
-    monkeypatch.setattr(_blocks, "BLOCK_BYTES", int(random.integers(1, 700)) * d * 4)
+    monkeypatch.setattr(_sums, "BLOCK_BYTES", int(random.integers(1, 700)) * d * 4)
     X = (random.normal(size=(n, d)) + random.normal(size=d)).astype(dtype)
     codes = random.integers(0, m + 1, n).astype(np.uint8)  # the last is of no cell
     codes[:m] = np.arange(m)[: len(codes[:m])]
     seen = np.unique(codes[codes < m])
     for weights in (None, random.uniform(0.1, 3, n)):
-        found = _blocks.cell_means(X, codes, m, weights)
+        found = _sums.cell_means(X, codes, m, weights)
         own = np.ones(n) if weights is None else weights
         for cell in seen:
             here = codes == cell
@@ -227,7 +227,9 @@ def test_threads_change_no_bit_of_few_features(random):
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, user_api="blas"):
             moments = CellMoments.from_rows(X, y, e, second_order=False)
-            slope = slope_of(X, y, None, np.full((1, X.shape[1]), 0.1), np.zeros(1))
-        found.append((moments.means, slope.coef, slope.loss))
+            slope = loss_of(
+                X, lambda own: (y[own], None), np.full((1, X.shape[1]), 0.1), np.zeros(1)
+            )
+        found.append((moments.means, slope.coef, slope.value))
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)

@@ -6,11 +6,14 @@ from conftest import draw_rows
 
 from isrlearn import CellMoments
 from isrlearn.moments import _nulls
-from isrlearn.moments._conditioning import covariance_evidence, given_classes, mean_evidence
-from isrlearn.moments._frame import noise_frame
-from isrlearn.moments._null_sources import _target_rows
-from isrlearn.moments._parts import N_PARTS, PartMoments
-from isrlearn.moments._resampling import _deviations, resampled, units_of_rows, units_of_stream
+from isrlearn.moments._evidence import (
+    CellEvidence,
+    covariance_evidence,
+    given_classes,
+    mean_evidence,
+)
+from isrlearn.moments._nulls import PermuteEnvironments
+from isrlearn.moments._parts import N_PARTS, AddUnits, PartMoments, _deviations, resampled
 from isrlearn.rows._validation import check_rows
 
 
@@ -18,12 +21,23 @@ def seed_of(random):
     return int(random.integers(2**31))
 
 
+def evidence_of(cells, n_leading=None):
+    found = CellEvidence.of(cells, given_classes(cells))
+    if n_leading is None:
+        return found
+    return found._replace(frame=found.frame._replace(n_leading=n_leading))
+
+
+def permuted(rows, evidence):
+    return PermuteEnvironments(evidence, 7, np.random.default_rng(0))(rows)
+
+
 def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monkeypatch):
     X, y, e = draw_rows(seed_of(random), per_cell=12)
     weights = np.array([3.0, 1.0, 2.0])[e]
     cells = CellMoments.from_rows(X, y, e, weights)
-    cond, frame = given_classes(cells), noise_frame(given_classes(cells), np.zeros(5))
-    rows, _ = _target_rows(check_rows(X, y, e, weights), cells)
+    evidence_here = evidence_of(cells)
+    _, cond, frame = evidence_here[:3]
     kept, evidence = [], _nulls._evidence
 
     def seen(sums, sizes, cond):
@@ -31,7 +45,7 @@ def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monke
         return evidence(sums, sizes, cond)
 
     monkeypatch.setattr(_nulls, "_evidence", seen)
-    _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
+    permuted(check_rows(X, y, e, weights), evidence_here)
     sums, sizes = kept[0]
     np.testing.assert_allclose(sums[..., 0], np.tile(cells.weights, (7, 1)))
     # Over all cells of equal weight the squares add up to what they are within the true cells.
@@ -45,11 +59,10 @@ def test_permutation_keeps_weights_of_cells_and_spread_within_them(random, monke
 def test_permutations_give_the_same_bits_one_by_one_and_all_at_once(random, monkeypatch):
     X, y, e = draw_rows(seed_of(random), per_cell=12)
     cells = CellMoments.from_rows(X, y, e)
-    cond, frame = given_classes(cells), noise_frame(given_classes(cells), np.zeros(5))
-    rows, _ = _target_rows(check_rows(X, y, e), cells)
-    every = _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
+    rows, evidence = check_rows(X, y, e), evidence_of(cells)
+    every = permuted(rows, evidence)
     monkeypatch.setattr(_nulls, "MOST_ENTRIES", 1)
-    single = _nulls.permuted(rows, cond, frame, 7, np.random.default_rng(0))
+    single = permuted(rows, evidence)
     assert [part.tobytes() for part in single] == [part.tobytes() for part in every]
 
 
@@ -65,14 +78,12 @@ def within_sum(cells, within):
 def test_deviations_of_the_parts_of_a_cell_add_up_to_nothing(random):
     X, y, e = draw_rows(seed_of(random), per_cell=70)
     weights = random.exponential(size=len(X))
-    parts = PartMoments.empty(5).update_checked(check_rows(X, y, e, weights))
+    checked = check_rows(X, y, e, weights)
+    parts = PartMoments.empty(5).update_checked(checked)
     cells = parts.total()
-    frame = noise_frame(given_classes(cells), np.zeros(5))
-    kept = units_of_stream(parts, cells, frame)
-    target, _ = _target_rows(check_rows(X, y, e, weights), cells)
-    added_up = units_of_rows(target.X, target.cells, weights, frame)
-    for units in (kept, added_up):
-        rows, owners = _deviations(units, cells, frame)
+    evidence = evidence_of(cells)
+    for units in (parts.units(evidence), AddUnits.of(evidence)(checked).units()):
+        rows, owners = _deviations(units, cells, evidence.frame)
         for owner in range(len(cells.means)):
             own = rows[owners == owner]
             np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-8 * np.abs(own).sum())
@@ -86,10 +97,9 @@ def test_parts_of_a_stream_and_of_rows_are_the_same(random, d):
     checked = check_rows(X, y, e, weights)
     parts = PartMoments.empty(d).update_checked(checked)
     cells = parts.total()
-    frame = noise_frame(given_classes(cells), np.zeros(d))._replace(n_leading=4)
-    target, _ = _target_rows(checked, cells)
-    units = units_of_rows(target.X, target.cells, weights, frame)
-    kept = units_of_stream(parts, cells, frame)
+    evidence = evidence_of(cells, n_leading=4)
+    units = AddUnits.of(evidence, by_chance=False)(checked).units()
+    kept = parts.units(evidence)
     order = np.argsort(kept.owners, kind="stable")  # a stream has them part by part
     for one, other in zip(kept, units, strict=True):
         np.testing.assert_allclose(one[order], other, rtol=1e-6, atol=1e-6)
@@ -103,10 +113,9 @@ def test_parts_give_the_noise_that_chance_gives(random):
         rows = check_rows(random.normal(size=(len(e), 5)), y, e)
         parts = PartMoments.empty(5).update_checked(rows)
         cells = parts.total()
-        cond = given_classes(cells)
-        frame = noise_frame(cond, np.zeros(5))
-        units = units_of_stream(parts, cells, frame)
-        null = resampled(units, cells, cond, frame, 200, random)
+        evidence = evidence_of(cells)
+        cond = evidence.cond
+        null = resampled(parts.units(evidence), evidence, 200, random)
         squares.append(np.sum(null.means**2, axis=(1, 2)).mean())
         assert null.means.shape[1:] == mean_evidence(cond).shape
     assert 0.8 < np.mean(squares) / (2 * 2 * 5) < 1.25

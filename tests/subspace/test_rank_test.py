@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from isrlearn.moments._frame import Frame
-from isrlearn.moments._nulls import Evidence
+from isrlearn.moments._evidence import Evidence, Frame
 from isrlearn.subspace._rank_statistics import (
     block_size,
     mean_scores,

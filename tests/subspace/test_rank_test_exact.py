@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from isrlearn import RankChoice, RankStep
-from isrlearn.moments._frame import FEW_COORDINATES, Frame
-from isrlearn.moments._nulls import Evidence
+from isrlearn.moments._evidence import FEW_COORDINATES, Evidence, Frame
 from isrlearn.subspace._rank_statistics import (
     EQUAL,
     TIE,

@@ -6,8 +6,7 @@ from typing import Final
 import numpy as np
 from scipy.linalg import eigh
 
-from isrlearn.baselines._last_layer import Head, WeightedRival
-from isrlearn.heads import weighted_covariance
+from isrlearn.baselines._rival import Head, WeightedRival, covariance_of
 from isrlearn.rows import UNKNOWN, Rows
 from isrlearn.typing import Float64Array, FloatArray, IntArray
 
@@ -59,10 +58,6 @@ class CORAL(WeightedRival):
 
     uses = "labels and environments"
 
-    def __init__(self, C: float = 1.0, *, weight: str | None = None) -> None:
-        self.C = C
-        self.weight = weight
-
     def _solve(self, rows: Rows) -> Head:
         return self._head(replace(rows, X=aligned(rows.X, rows.environment_codes)))
 
@@ -79,7 +74,7 @@ def aligned(X: FloatArray, environment_codes: IntArray) -> FloatArray:
     """
     known, result = X[environment_codes != UNKNOWN], X.copy()
     mean = known.mean(axis=0)
-    covariance = weighted_covariance(known, mean)
+    covariance = covariance_of(known, mean)
     added = RIDGE * float(np.trace(covariance)) / X.shape[1]
     if added == 0:
         return result
@@ -87,7 +82,7 @@ def aligned(X: FloatArray, environment_codes: IntArray) -> FloatArray:
     for e in np.unique(environment_codes[environment_codes != UNKNOWN]):
         rows = environment_codes == e
         own = X[rows].mean(axis=0)
-        white = _power(weighted_covariance(X[rows], own), added, -0.5)
+        white = _power(covariance_of(X[rows], own), added, -0.5)
         result[rows] = (X[rows] - own) @ white @ colour + mean
     return result
 

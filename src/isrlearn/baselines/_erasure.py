@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import orth, qr, solve
 from sklearn.linear_model import LogisticRegression
 
-from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, WeightedRival
+from isrlearn.baselines._rival import MOST_ITERATIONS, Head, WeightedRival
 from isrlearn.display import brief
 from isrlearn.heads import SOLVED
 from isrlearn.moments import largest_values, whitening
@@ -85,9 +85,8 @@ class LEACE(ErasingRival):
     def __init__(
         self, C: float = 1.0, *, given_class: bool = False, weight: str | None = None
     ) -> None:
-        self.C = C
+        super().__init__(C, weight=weight)
         self.given_class = given_class
-        self.weight = weight
 
     def _erased(self, known: Rows) -> Subspace:
         if not isinstance(self.given_class, bool | np.bool_):
@@ -145,9 +144,8 @@ class INLP(ErasingRival):
     def __init__(
         self, C: float = 1.0, *, n_iterations: int = 10, weight: str | None = None
     ) -> None:
-        self.C = C
+        super().__init__(C, weight=weight)
         self.n_iterations = n_iterations
-        self.weight = weight
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

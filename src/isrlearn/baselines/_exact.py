@@ -7,15 +7,16 @@ from scipy.linalg import null_space
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
-from isrlearn.baselines._linear import LinearRival
+from isrlearn.baselines._rival import MOST_ITERATIONS, LinearRival, covariance_of
 from isrlearn.display import brief, is_one_of
-from isrlearn.heads import SOLVED, LogisticHead, fit_in_coordinates, weighted_covariance
-from isrlearn.moments import feature_scales, largest_values, whitening
+from isrlearn.heads import SOLVED, HeadCoordinates, LogisticHead
+from isrlearn.moments import FEW_COORDINATES, feature_scales, largest_values, whitening
 from isrlearn.rows import Rows, as_numbers, check_rows
+from isrlearn.subspace import Subspace
 from isrlearn.typing import Float64Array, FloatArray
 
 SCALINGS: Final = (None, "standardised", "whitened")
-MOST_ITERATIONS: Final = 5000
+NEWTON_SOLVED: Final = 1e-8
 
 
 class ERM(LinearRival):
@@ -78,14 +79,24 @@ class ERM(LinearRival):
             raise ValueError(f"scaling={brief(self.scaling)} must be one of {SCALINGS}.")
         rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.y)
-        head = LogisticRegression(C=self.C, tol=SOLVED, max_iter=MOST_ITERATIONS)
-        if self.scaling is None:
-            head.fit(rows.X, rows.y)
-        else:
-            mean = rows.X.mean(axis=0, dtype=np.float64)
-            fit_in_coordinates(head, rows.X, rows.y, mean, self._coordinates(rows.X, mean))
-        self.coef_ = np.asarray(head.coef_, dtype=np.float64)
-        self.intercept_ = np.asarray(head.intercept_, dtype=np.float64)
+        X, inside = rows.X, None
+        if self.scaling is not None:
+            mean = X.mean(axis=0, dtype=np.float64)
+            forward = self._coordinates(X, mean)
+            nothing = Subspace.nothing(X.shape[1])
+            inside = HeadCoordinates(
+                nothing, mean, forward if forward.size else np.zeros((len(mean), 1))
+            )
+            few = inside.n_coordinates <= FEW_COORDINATES
+            X = inside.mapped(X.astype(np.float64) if few else X)
+        few = X.shape[1] <= FEW_COORDINATES and inside is not None
+        # Few weights are found to the last digits: along some directions the loss is nearly flat.
+        how = {"solver": "newton-cholesky", "tol": NEWTON_SOLVED} if few else {"tol": SOLVED}
+        head = LogisticRegression(C=self.C, max_iter=MOST_ITERATIONS, **how).fit(X, rows.y)
+        coef, bias = head.coef_.astype(np.float64), head.intercept_.astype(np.float64)
+        self.coef_, self.intercept_ = (
+            (coef, bias) if inside is None else inside.unmapped(coef, bias)
+        )
         self.classes_ = rows.classes
         return self
 
@@ -93,7 +104,7 @@ class ERM(LinearRival):
         """Return the map to coordinates of unit variance, (d, q), or its diagonal, (d,)."""
         largest = largest_values(X)
         if self.scaling == "whitened":
-            return whitening(weighted_covariance(X, mean), np.finfo(X.dtype).eps * largest)
+            return whitening(covariance_of(X, mean), np.finfo(X.dtype).eps * largest)
         with np.errstate(over="ignore"):
             variances = X.var(axis=0, dtype=np.float64)
         if not np.isfinite(variances).all():

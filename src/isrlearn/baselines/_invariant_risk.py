@@ -5,99 +5,67 @@ from typing import Final
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from isrlearn.baselines._last_layer import MOST_ITERATIONS, Head, LastLayerRival, logistic_head
-from isrlearn.baselines._softmax import SoftmaxLosses, descend
+from isrlearn.baselines._rival import MOST_ITERATIONS, Head, LastLayerRival, logistic_head
+from isrlearn.baselines._worst_group import GroupLosses, descend
 from isrlearn.exceptions import warn_user
+from isrlearn.heads import bent, shares_of
 from isrlearn.rows import Rows, check_number
-from isrlearn.typing import Float64Array, IntArray
+from isrlearn.typing import Float64Array
 
 STILL: Final = 1e-5
 STEEP: Final = 1e-4
 """Largest entry of the gradient at which a descent counts as finished."""
 
 
-class EnvironmentRisks:
-    r"""Mean losses :math:`R_e` of the environments, with penalties on how they differ.
+def extrapolated(
+    risks: GroupLosses, point: Float64Array, penalty: float
+) -> tuple[float, Float64Array]:
+    r"""Return mean and variance of the risks, :math:`\bar R + \lambda \mathrm{Var}_e R_e`.
 
     Parameters
     ----------
-    losses : SoftmaxLosses
-        Losses of the rows.
-    codes : ndarray of shape (n,)
-        Environment of each row: 0, ..., E - 1, none of them empty.
-    penalty : float
-        Strength :math:`\lambda` of the penalty on differences.
-    ridge : float
-        Strength of the penalty on weights.
+    point : ndarray of shape (m, d + 1)
+        Weights and bias.
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (m, d + 1)
     """
+    means, _, errors = risks.at(point)
+    apart = means - means.mean()
+    by_risk = (1 + 2 * penalty * apart) / len(means)
+    value = float(means.mean() + penalty * np.mean(apart**2))
+    return risks.ridged(point, value, errors * risks.spread(by_risk))
 
-    def __init__(
-        self, losses: SoftmaxLosses, codes: IntArray, penalty: float, ridge: float
-    ) -> None:
-        self.losses, self.codes, self.penalty, self.ridge = losses, codes, penalty, ridge
-        self.sizes = np.bincount(codes)
 
-    def means(self, values: Float64Array) -> Float64Array:
-        """Return the mean of values (n,) in each environment, (E,)."""
-        return np.asarray(np.bincount(self.codes, values) / self.sizes)
+def invariant(
+    risks: GroupLosses, point: Float64Array, penalty: float
+) -> tuple[float, Float64Array]:
+    r"""Return :math:`\bar R + \lambda\, \mathrm{mean}_e (\partial_a R_e(a f))^2` at a = 1.
 
-    def extrapolated(self, point: Float64Array) -> tuple[float, Float64Array]:
-        r"""Return mean and variance of the risks, :math:`\bar R + \lambda \mathrm{Var}_e R_e`.
+    With scores z and errors :math:`\epsilon = \partial \ell / \partial z`, the derivative by
+    the scale is the mean of :math:`\epsilon^T z`, and its own derivative by the scores is
+    :math:`\epsilon + \nabla^2 \ell\, z`.
 
-        Parameters
-        ----------
-        point : ndarray of shape (m, d + 1)
-            Weights and bias.
+    Parameters
+    ----------
+    point : ndarray of shape (m, d + 1)
+        Weights and bias.
 
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (m, d + 1)
-        """
-        scores = self.losses.scores(point)
-        risks = self.means(self.losses.losses(scores))
-        apart = risks - risks.mean()
-        by_risk = 1 + 2 * self.penalty * apart
-        by_scores = self.losses.errors(scores) * self._spread(by_risk)
-        return self._ridged(point, risks.mean() + self.penalty * np.mean(apart**2), by_scores)
-
-    def invariant(self, point: Float64Array) -> tuple[float, Float64Array]:
-        r"""Return :math:`\bar R + \lambda\, \mathrm{mean}_e (\partial_a R_e(a f))^2` at a = 1.
-
-        With scores z and errors :math:`\epsilon = \partial \ell / \partial z`, the derivative by
-        the scale is the mean of :math:`\epsilon^T z`, and its own derivative by the scores is
-        :math:`\epsilon + \nabla^2 \ell\, z`.
-
-        Parameters
-        ----------
-        point : ndarray of shape (m, d + 1)
-            Weights and bias.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (m, d + 1)
-        """
-        scores = self.losses.scores(point)
-        shares = self.losses.shares(scores)
-        errors = shares - self.losses.targets
-        by_scale = self.means(np.sum(errors * scores, axis=1))
-        bent = errors + self.losses.bent(shares, scores)
-        by_scores = errors * self._spread(np.ones(len(self.sizes)))
-        by_scores += bent * self._spread(2 * self.penalty * by_scale)
-        risk = self.means(self.losses.losses(scores)).mean()
-        return self._ridged(point, risk + self.penalty * np.mean(by_scale**2), by_scores)
-
-    def _spread(self, by_environment: Float64Array) -> Float64Array:
-        """Return the factor of each row, (n, 1), in a mean over environments."""
-        return np.asarray((by_environment / self.sizes / len(self.sizes))[self.codes, None])
-
-    def _ridged(
-        self, point: Float64Array, value: float, by_scores: Float64Array
-    ) -> tuple[float, Float64Array]:
-        gradient = self.losses.gradient(by_scores)
-        gradient[:, :-1] += self.ridge * point[:, :-1]
-        return float(value + self.ridge / 2 * np.sum(point[:, :-1] ** 2)), gradient
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (m, d + 1)
+    """
+    means, scores, errors = risks.at(point)
+    by_scale = risks.means(np.sum(errors * scores, axis=1))
+    n = len(means)
+    by_scores = errors * risks.spread(np.full(n, 1 / n))
+    moved = errors + bent(shares_of(scores), scores)
+    by_scores += moved * risks.spread(2 * penalty * by_scale / n)
+    value = float(means.mean() + penalty * np.mean(by_scale**2))
+    return risks.ridged(point, value, by_scores)
 
 
 class PenalisedRival(LastLayerRival):
@@ -111,11 +79,11 @@ class PenalisedRival(LastLayerRival):
 
     def _solve(self, rows: Rows) -> Head:
         known = self._known(rows)
-        losses = SoftmaxLosses(known.X, known.class_codes, len(known.classes))
         codes = np.unique(known.environment_codes, return_inverse=True)[1]
         ridge = 1 / (self.C * len(known.X))
-        risks = EnvironmentRisks(losses, codes, self.penalty, ridge)
-        start = losses.point_of(*logistic_head(known, self.C, start=self._start))
+        risks = GroupLosses(known.X, known.class_codes, len(known.classes), codes, ridge)
+        coef, bias = logistic_head(known, self.C, start=self._start)
+        start = np.column_stack([coef, bias + coef @ risks.centre])
         found = descend(
             lambda point: self._objective(risks, point), start, most=MOST_ITERATIONS, still=STILL
         )
@@ -125,10 +93,9 @@ class PenalisedRival(LastLayerRival):
                 "the features, or make C or penalty smaller.",
                 ConvergenceWarning,
             )
-        return losses.weights_of(found.point)
+        return risks.weights_of(found.point)
 
-    @staticmethod
-    def _objective(risks: EnvironmentRisks, point: Float64Array) -> tuple[float, Float64Array]:
+    def _objective(self, risks: GroupLosses, point: Float64Array) -> tuple[float, Float64Array]:
         raise NotImplementedError
 
 
@@ -175,12 +142,11 @@ class LastLayerVREx(PenalisedRival):
     uses = "labels and environments"
 
     def __init__(self, C: float = 1.0, *, penalty: float = 10.0) -> None:
-        self.C = C
+        super().__init__(C)
         self.penalty = penalty
 
-    @staticmethod
-    def _objective(risks: EnvironmentRisks, point: Float64Array) -> tuple[float, Float64Array]:
-        return risks.extrapolated(point)
+    def _objective(self, risks: GroupLosses, point: Float64Array) -> tuple[float, Float64Array]:
+        return extrapolated(risks, point, self.penalty)
 
 
 class LastLayerIRM(PenalisedRival):
@@ -228,9 +194,8 @@ class LastLayerIRM(PenalisedRival):
     uses = "labels and environments"
 
     def __init__(self, C: float = 1.0, *, penalty: float = 100.0) -> None:
-        self.C = C
+        super().__init__(C)
         self.penalty = penalty
 
-    @staticmethod
-    def _objective(risks: EnvironmentRisks, point: Float64Array) -> tuple[float, Float64Array]:
-        return risks.invariant(point)
+    def _objective(self, risks: GroupLosses, point: Float64Array) -> tuple[float, Float64Array]:
+        return invariant(risks, point, self.penalty)

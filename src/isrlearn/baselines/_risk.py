@@ -1,10 +1,14 @@
-r"""Kernel: the logistic risk of many linear models at once, in each environment.
+r"""Kernels of the rivals that descend: the logistic risk of many linear models at once.
 
-The models are the rows of one matrix, so that one product serves them all.
+All is (E, T, ...): for each of E environments and each of T models; a model is (d + 1), the bias
+last. Precision is that of the rows.
 """
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from isrlearn.heads import bent, losses_of, shares_of
 from isrlearn.typing import BoolArray, FloatArray, IntArray
 
 
@@ -34,14 +38,15 @@ class EnvironmentRisk:
 
     def __init__(self, X: FloatArray, positive: BoolArray, codes: IntArray, n_models: int) -> None:
         places = [np.flatnonzero(codes == e) for e in range(int(codes.max()) + 1)]
+        self.counts = np.array([len(rows) for rows in places])
         self._columns = [_with_ones(X[rows]) for rows in places]
+        self._positive = [positive[rows].astype(X.dtype) for rows in places]
+
         self._targets = [
             columns[:, positive[rows]].sum(axis=1, dtype=np.float64).astype(X.dtype)
             for columns, rows in zip(self._columns, places, strict=True)
         ]
-        self._shares = [np.empty((n_models, len(rows)), X.dtype) for rows in places]
-        self._scratch = [np.empty((n_models, max(map(len, places))), X.dtype) for _ in range(2)]
-        self.counts = np.array([len(rows) for rows in places])
+        self._shares: list[FloatArray] = []
 
     def gradients(self, weights: FloatArray) -> FloatArray:
         """Return :math:`g_e`, (E, T, d + 1), at `weights` (T, d + 1), and remember where.
@@ -51,14 +56,8 @@ class EnvironmentRisk:
         weights : ndarray of shape (T, d + 1)
             Models; the last column is the bias.
         """
-        found = np.empty((len(self.counts), *weights.shape), weights.dtype)
-        for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
-            np.matmul(-weights, columns, out=shares)
-            _logistic_of_minus(shares, shares)
-            np.matmul(shares, columns.T, out=found[e])
-            found[e] -= self._targets[e]
-            found[e] /= self.counts[e]
-        return found
+        self._shares = [_shares(weights @ columns) for columns in self._columns]
+        return self._means([s @ c.T - t for s, c, t in self._parts()])
 
     def curvature_products(self, vectors: FloatArray) -> FloatArray:
         """Return :math:`H_e v_e`, (E, T, d + 1), at the weights of the last `gradients`.
@@ -68,16 +67,12 @@ class EnvironmentRisk:
         vectors : ndarray of shape (E, T, d + 1)
             One vector for each environment and model.
         """
-        found = np.empty_like(vectors)
-        for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
-            slopes, along = (scratch[:, : self.counts[e]] for scratch in self._scratch)
-            np.subtract(1, shares, out=slopes)
-            slopes *= shares
-            np.matmul(vectors[e], columns, out=along)
-            slopes *= along
-            np.matmul(slopes, columns.T, out=found[e])
-            found[e] /= self.counts[e]
-        return found
+        return self._means(
+            [
+                _bent(shares, vector @ columns) @ columns.T
+                for vector, (shares, columns, _) in zip(vectors, self._parts(), strict=True)
+            ]
+        )
 
     def rescaling_gradients(
         self, weights: FloatArray, own: FloatArray, strength: FloatArray
@@ -103,26 +98,17 @@ class EnvironmentRisk:
         strength : ndarray of shape (T,)
             Weight s of the penalty.
         """
-        found = np.empty((len(self.counts), *weights.shape), weights.dtype)
-        for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
-            minus, terms = (scratch[:, : self.counts[e]] for scratch in self._scratch)
-            # The shape is a Python number: one of NumPy would make all that follows double.
-            target, factor = self._targets[e], strength / columns.shape[1]
-            np.matmul(-weights, columns, out=minus)
-            _logistic_of_minus(minus, shares)
-            by_scale = -factor * (_row_products(shares, minus) + weights @ target)
+        found = []
+        for columns, target in zip(self._columns, self._targets, strict=True):
+            scores = weights @ columns
+            shares, factor = _shares(scores), strength / columns.shape[1]
+            by_scale = factor * (np.einsum("tn,tn->t", shares, scores) - weights @ target)
             by_shift = factor * (shares @ columns[-1] - target[-1])
             linear = (own + by_scale)[:, None]
-            np.subtract(1, shares, out=terms)
-            minus *= -by_scale[:, None]
-            minus += by_shift[:, None]
-            terms *= minus
-            terms += linear
-            terms *= shares
-            np.matmul(terms, columns.T, out=found[e])
-            found[e] -= linear * target
-            found[e] /= self.counts[e]
-        return found
+            terms = linear * shares
+            terms += _bent(shares, by_scale[:, None] * scores + by_shift[:, None])
+            found.append(terms @ columns.T - linear * target)
+        return self._means(found)
 
     def losses(self, weights: FloatArray) -> FloatArray:
         """Return :math:`R_e`, (E, T), at the weights of the last `gradients`.
@@ -132,31 +118,29 @@ class EnvironmentRisk:
         weights : ndarray of shape (T, d + 1)
             The same weights.
         """
-        found = np.empty((len(self.counts), len(weights)), weights.dtype)
-        for e, (columns, shares) in enumerate(zip(self._columns, self._shares, strict=True)):
-            larger, values = (scratch[:, : self.counts[e]] for scratch in self._scratch)
-            np.matmul(weights, columns, out=values)
-            np.maximum(values, 0, out=values)
-            np.subtract(1, shares, out=larger)
-            np.maximum(shares, larger, out=larger)
-            np.log(larger, out=larger)
-            # log(1 + exp(z)) = max(z, 0) - log(max(share, 1 - share)): no infinity on either side
-            values -= larger
-            found[e] = (values.sum(axis=1) - weights @ self._targets[e]) / self.counts[e]
-        return found
+        found = []
+        for columns, positive in zip(self._columns, self._positive, strict=True):
+            scores, codes = (
+                weights @ columns,
+                np.broadcast_to(positive, (len(weights), len(positive))),
+            )
+            losses, _ = losses_of(scores.reshape(-1, 1), codes.ravel())
+            found.append(losses.reshape(scores.shape).sum(axis=1))
+        return self._means(found)
+
+    def _parts(self) -> "Iterable[tuple[FloatArray, FloatArray, FloatArray]]":
+        return zip(self._shares, self._columns, self._targets, strict=True)
+
+    def _means(self, sums: list[FloatArray]) -> FloatArray:
+        return np.stack([total / int(n) for total, n in zip(sums, self.counts, strict=True)])
 
 
-def _logistic_of_minus(minus: FloatArray, out: FloatArray) -> None:
-    """Put 1 / (1 + exp(minus)) into `out`, which may be `minus` itself."""
-    with np.errstate(over="ignore"):  # exp(88) and more: the share is 0, and so it comes
-        np.exp(minus, out=out)
-    out += 1
-    np.reciprocal(out, out=out)
+def _shares(scores: FloatArray) -> FloatArray:
+    return shares_of(scores[..., None])[..., 0]
 
 
-def _row_products(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the inner product of each row of a with the same row of b."""
-    return np.asarray((a[:, None, :] @ b[:, :, None])[:, 0, 0])
+def _bent(shares: FloatArray, along: FloatArray) -> FloatArray:
+    return bent(shares[..., None], along[..., None])[..., 0]
 
 
 def _with_ones(X: FloatArray) -> FloatArray:
@@ -164,3 +148,103 @@ def _with_ones(X: FloatArray) -> FloatArray:
     columns = np.ones((X.shape[1] + 1, len(X)), X.dtype)
     columns[:-1] = X.T
     return columns
+
+
+Objective = Callable[[EnvironmentRisk, FloatArray, FloatArray], FloatArray]
+
+
+def erm_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray) -> FloatArray:
+    r"""Return :math:`\sum_e (n_e / n)\, g_e`: the mean loss over all rows; no penalty.
+
+    Parameters
+    ----------
+    risk : EnvironmentRisk
+        The rows.
+    weights : ndarray of shape (T, d + 1)
+        Models.
+    penalty : ndarray of shape (T,)
+        Not used.
+    """
+    shares = (risk.counts / risk.counts.sum()).astype(weights.dtype)
+    return np.tensordot(shares, risk.gradients(weights), axes=1)
+
+
+def irm_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray) -> FloatArray:
+    r"""Return the gradient of IRMv1.
+
+    The objective, with :math:`\lambda` in [0, 1], is
+    :math:`(1-\lambda)\,\bar R + \lambda \sum_e \|\nabla_{a,b} R_e(a w^T x + b)\|^2` at a = 1,
+    b = 0.
+
+    Parameters
+    ----------
+    risk : EnvironmentRisk
+        The rows.
+    weights : ndarray of shape (T, d + 1)
+        Models.
+    penalty : ndarray of shape (T,)
+        :math:`\lambda`.
+    """
+    own = (1 - penalty) / len(risk.counts)
+    return risk.rescaling_gradients(weights, own, 2 * penalty).sum(axis=0)
+
+
+def iga_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray) -> FloatArray:
+    r"""Return the gradient of :math:`\bar R + \lambda \sum_e \|g_e - \bar g\|^2` (IGA).
+
+    Parameters
+    ----------
+    risk : EnvironmentRisk
+        The rows.
+    weights : ndarray of shape (T, d + 1)
+        Models.
+    penalty : ndarray of shape (T,)
+        :math:`\lambda`.
+    """
+    gradients = risk.gradients(weights)
+    mean = gradients.mean(axis=0)
+    # The deviations add up to zero, so the derivative of the mean in the penalty drops out.
+    vectors = 2 * penalty[:, None] * (gradients - mean)
+    return mean + risk.curvature_products(vectors).sum(axis=0)
+
+
+def vrex_gradient(risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray) -> FloatArray:
+    r"""Return the gradient of :math:`\bar R + \lambda\,\mathrm{Var}_e(R_e)` (V-REx).
+
+    Parameters
+    ----------
+    risk : EnvironmentRisk
+        The rows.
+    weights : ndarray of shape (T, d + 1)
+        Models.
+    penalty : ndarray of shape (T,)
+        :math:`\lambda`; the variance divides by E.
+    """
+    gradients = risk.gradients(weights)
+    losses = risk.losses(weights)
+    own = (1 + 2 * penalty * (losses - losses.mean(axis=0))) / len(losses)
+    return np.einsum("et,etp->tp", own, gradients)
+
+
+def and_mask_gradient(
+    risk: EnvironmentRisk, weights: FloatArray, penalty: FloatArray
+) -> FloatArray:
+    r"""Return the mean of :math:`g_e`, zero where the signs of the environments do not agree.
+
+    As in the published code the weight part of each :math:`g_e` is scaled to length one, the bias
+    is not; an entry is kept where :math:`|\sum_e \mathrm{sign}\,g_e| > \tau E`.
+
+    Parameters
+    ----------
+    risk : EnvironmentRisk
+        The rows.
+    weights : ndarray of shape (T, d + 1)
+        Models.
+    penalty : ndarray of shape (T,)
+        The agreement :math:`\tau`.
+    """
+    gradients = risk.gradients(weights)
+    lengths = np.linalg.norm(gradients[:, :, :-1], axis=2, keepdims=True)
+    gradients[:, :, :-1] /= np.where(lengths > 0, lengths, 1)
+    agreement = np.abs(np.sign(gradients).sum(axis=0))
+    return gradients.mean(axis=0) * (agreement > penalty[:, None] * len(gradients))

@@ -1,14 +1,15 @@
 """Train all hyper-parameter trials of a method as one batch."""
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from isrlearn.baselines._descent import adam, plain_descent
-from isrlearn.baselines._objectives import (
+from isrlearn.baselines._risk import (
+    EnvironmentRisk,
     Objective,
     and_mask_gradient,
     erm_gradient,
@@ -16,7 +17,6 @@ from isrlearn.baselines._objectives import (
     irm_gradient,
     vrex_gradient,
 )
-from isrlearn.baselines._risk import EnvironmentRisk
 from isrlearn.display import brief
 from isrlearn.rows import check_number
 from isrlearn.typing import BoolArray, Float64Array, FloatArray, IntArray
@@ -234,3 +234,85 @@ def descend(
         decay,
         n_steps,
     )
+
+
+Gradient = Callable[[FloatArray], FloatArray]
+
+
+FIRST_DECAY: Final = 0.9
+
+
+SECOND_DECAY: Final = 0.999
+
+
+SMALL: Final = 1e-8
+
+
+def adam(
+    gradient: Gradient,
+    start: FloatArray,
+    learning_rate: FloatArray,
+    weight_decay: FloatArray,
+    n_steps: int,
+) -> FloatArray:
+    r"""Return where Adam ends after `n_steps`.
+
+    With :math:`g` the gradient plus `weight_decay` times the weights, :math:`m` and :math:`v` the
+    decaying means of :math:`g` and :math:`g^2`, a step is
+    :math:`w \leftarrow w - \eta\, \hat m / (\sqrt{\hat v} + 10^{-8})`.
+
+    Parameters
+    ----------
+    gradient : callable
+        Maps the models (T, p) to their gradients (T, p).
+    start : ndarray of shape (T, p)
+        Where the models begin.
+    learning_rate, weight_decay : ndarray of shape (T,)
+        Of each model. The decay falls on the bias too, as in the published code.
+    n_steps : int
+        Number of steps.
+
+    Returns
+    -------
+    ndarray of shape (T, p)
+    """
+    weights, first, second = start.copy(), np.zeros_like(start), np.zeros_like(start)
+    rate, decay = learning_rate[:, None], weight_decay[:, None]
+    for step in range(1, n_steps + 1):
+        slope = gradient(weights) + decay * weights
+        first += (1 - FIRST_DECAY) * (slope - first)
+        second += (1 - SECOND_DECAY) * (slope * slope - second)
+        spread = np.sqrt(second) / math.sqrt(1 - SECOND_DECAY**step) + SMALL
+        weights -= rate / (1 - FIRST_DECAY**step) * first / spread
+    return weights
+
+
+def plain_descent(
+    gradient: Gradient,
+    start: FloatArray,
+    learning_rate: FloatArray,
+    weight_decay: FloatArray,
+    n_steps: int,
+) -> FloatArray:
+    r"""Return where plain descent ends: :math:`w \leftarrow w - \eta\,(g + \delta w)`.
+
+    Parameters
+    ----------
+    gradient : callable
+        Maps the models (T, p) to their gradients (T, p).
+    start : ndarray of shape (T, p)
+        Where the models begin.
+    learning_rate, weight_decay : ndarray of shape (T,)
+        :math:`\eta` and :math:`\delta` of each model.
+    n_steps : int
+        Number of steps.
+
+    Returns
+    -------
+    ndarray of shape (T, p)
+    """
+    weights = start.copy()
+    rate, decay = learning_rate[:, None], weight_decay[:, None]
+    for _ in range(n_steps):
+        weights -= rate * (gradient(weights) + decay * weights)
+    return weights

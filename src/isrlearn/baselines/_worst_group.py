@@ -1,38 +1,150 @@
-r"""Kernel: the linear classifier whose worst group is best, with a certificate.
+r"""Group distributionally robust optimisation of the last layer, with a certificate.
 
-.. math:: \min_W \max_g\; L_g(W) + \rho\|W\|^2 / 2
-          = \max_{q \in \Delta} \min_W\; \sum_g q_g L_g(W) + \rho\|W\|^2 / 2
-
-with :math:`L_g` the mean loss of group g. With few weights the left side is solved as "least t with
-:math:`L_g \le t`" by a primal-dual interior-point method [1]_. With many, the maximum is
-smoothed, :math:`\tau \log \sum_g \exp(L_g / \tau)`, and :math:`\tau` falls by stages of L-BFGS.
-
-References
-----------
-.. [1] S. Boyd, L. Vandenberghe. Convex optimization. 2004. Section 11.7.
+The largest mean loss of a group is smoothed to :math:`T \log \sum_g e^{\ell_g / T}` and solved for
+falling temperatures T, each from where the last one ended. Whatever the point, the weights
+:math:`q_g \propto e^{\ell_g / T}` of the groups bound how much better any other could be.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
+from sklearn.exceptions import ConvergenceWarning
 
-from isrlearn.baselines._softmax import SoftmaxLosses, descend
-from isrlearn.typing import Float64Array, IntArray
+from isrlearn.baselines._rival import Head, LastLayerRival, group_codes
+from isrlearn.exceptions import warn_user
+from isrlearn.heads import losses_of, shares_of
+from isrlearn.rows import Rows
+from isrlearn.typing import Float64Array, FloatArray, IntArray
 
 GOAL: Final = 1e-6
 """Gap, relative to the objective, at which the search ends."""
 CERTIFIED: Final = 1e-4
 """Gap up to which a solution counts as one."""
-MOST_STEPS: Final = 100
-MOST_HALVINGS: Final = 30
-CENTRING: Final = 0.1  # share of the complementarity that a step aims at
-MOST_WEIGHTS: Final = 3000  # whose second derivatives are formed
 COOLING: Final = 0.2
 MOST_STAGES: Final = 12
 MOST_DESCENT: Final = 1000
 STILL: Final = 1e-9
+BIAS_STEPS: Final = 100
+
+Objective = Callable[[Float64Array], tuple[float, Float64Array]]
+
+
+class Descent(NamedTuple):
+    """Where L-BFGS ends."""
+
+    point: Float64Array
+    """(m, d + 1)"""
+    steepest: float
+    """Largest entry of the gradient there."""
+
+
+def descend(objective: Objective, start: Float64Array, *, most: int, still: float) -> Descent:
+    """Return where L-BFGS ends, after `most` steps or where the gradient is below `still`."""
+
+    def flat(point: Float64Array) -> tuple[float, Float64Array]:
+        value, slope = objective(point.reshape(start.shape))
+        return value, slope.ravel()
+
+    options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 30, "ftol": 0.0, "gtol": still}
+    found = minimize(flat, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return Descent(found.x.reshape(start.shape), float(np.abs(found.jac).max()))
+
+
+class GroupLosses:
+    r"""Mean logistic losses of groups of rows, as functions of the weights.
+
+    A point is (m, d + 1): weights, and the bias in the last column, on rows about their mean.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Features.
+    class_codes : ndarray of shape (n,)
+        Class of each row.
+    n_classes : int
+        Number of classes k; m = 1 for two.
+    groups : ndarray of shape (n,)
+        Group of each row: 0, ..., G - 1, none of them empty.
+    ridge : float
+        Factor of half the squared norm of the weights.
+    """
+
+    def __init__(
+        self, X: FloatArray, class_codes: IntArray, n_classes: int, groups: IntArray, ridge: float
+    ) -> None:
+        self.centre = X.mean(axis=0, dtype=np.float64)
+        self.columns = np.column_stack([X - self.centre, np.ones(len(X))])
+        self.codes, self.groups, self.ridge = class_codes, groups, ridge
+        self.shape = 1 if n_classes == 2 else n_classes, self.columns.shape[1]
+        self.sizes = np.bincount(groups)
+
+    def means(self, values: Float64Array) -> Float64Array:
+        """Return the mean of values (n,) in each group, (G,)."""
+        return np.asarray(np.bincount(self.groups, values) / self.sizes)
+
+    def spread(self, by_group: Float64Array) -> Float64Array:
+        """Return the factor of each row, (n, 1), where means of groups have these factors."""
+        return np.asarray((by_group / self.sizes)[self.groups, None])
+
+    def at(self, point: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return the mean loss of each group, (G,), and scores and errors of the rows, (n, m)."""
+        scores = np.asarray(self.columns @ point.T)
+        losses, errors = losses_of(scores, self.codes)
+        return self.means(losses), scores, errors
+
+    def ridged(
+        self, point: Float64Array, value: float, by_scores: Float64Array
+    ) -> tuple[float, Float64Array]:
+        """Return value and gradient with the penalty, from derivatives by the scores."""
+        gradient = by_scores.T @ self.columns
+        gradient[:, :-1] += self.ridge * point[:, :-1]
+        return float(value + self.ridge / 2 * np.sum(point[:, :-1] ** 2)), gradient
+
+    def smoothed(self, temperature: float) -> Objective:
+        """Return the smoothed loss of the worst group; the mean of all at temperature infinity."""
+
+        def objective(point: Float64Array) -> tuple[float, Float64Array]:
+            losses, _, errors = self.at(point)
+            if np.isinf(temperature):
+                value, shares = float(losses.mean()), np.full(len(losses), 1 / len(losses))
+            else:
+                value = temperature * float(logsumexp(losses / temperature))
+                shares = softmax(losses / temperature)
+            return self.ridged(point, value, errors * self.spread(shares))
+
+        return objective
+
+    def certified(self, point: Float64Array, group_weights: Float64Array) -> "WorstGroup":
+        r"""Return a point with a bound on how much better any other could be.
+
+        With weights q of the groups the objective is never below
+        :math:`\min_w \sum_g q_g \ell_g(w) + \tfrac\rho2 |w|^2`, which is strongly convex in w: at a
+        point whose bias is best its least value is at most
+        :math:`|\nabla|^2 / 2\rho` below the value there.
+        """
+        point, by_row = point.copy(), self.spread(group_weights)
+        targets = np.eye(max(2, self.shape[0]))[self.codes][:, -self.shape[0] :]
+        for _ in range(BIAS_STEPS):
+            shares = shares_of(self.columns @ point.T)
+            slope = np.sum(by_row * (shares - targets), axis=0)
+            if np.abs(slope).max() <= 1e-13:
+                break
+            curvature = np.diag(np.sum(by_row * shares, axis=0)) - (shares * by_row).T @ shares
+            point[:, -1] -= np.linalg.lstsq(curvature, slope, rcond=1e-12)[0]
+        losses, _, errors = self.at(point)
+        penalty, gradient = self.ridged(point, 0.0, errors * by_row)
+        steep = np.sum(gradient[:, :-1] ** 2) / (2 * self.ridge)
+        excess = losses.max() - group_weights @ losses + steep
+        # Losses below all numbers: the objective is zero, and so is the gap.
+        return WorstGroup(point, group_weights, float(excess / max(losses.max() + penalty, 1e-300)))
+
+    def weights_of(self, point: Float64Array) -> Head:
+        """Return the weights (m, d) and the bias (m,) in the coordinates of X."""
+        coef = point[:, :-1].copy()
+        return coef, point[:, -1] - coef @ self.centre
 
 
 class WorstGroup(NamedTuple):
@@ -46,240 +158,83 @@ class WorstGroup(NamedTuple):
     """Duality gap relative to the objective."""
 
 
-def best_worst_group(losses: SoftmaxLosses, groups: IntArray, ridge: float) -> WorstGroup:
-    """Return the classifier whose worst group has the least mean loss, penalty included.
-
-    Parameters
-    ----------
-    losses : SoftmaxLosses
-        Losses of the rows.
-    groups : ndarray of shape (n,)
-        Group of each row: 0, ..., G - 1, none of them empty.
-    ridge : float
-        Strength of the penalty.
-    """
-    problem = GroupLosses(losses, groups, ridge)
-    few = losses.targets.shape[1] * losses.columns.shape[1] <= MOST_WEIGHTS
-    found = interior_point(problem) if few else cooling_descent(problem)
-    if few and found.gap > CERTIFIED:
-        return min(found, cooling_descent(problem), key=lambda solution: solution.gap)
-    return found
-
-
-class GroupLosses:
-    """Mean losses of the groups, their derivatives and the certificate.
-
-    Parameters
-    ----------
-    losses, groups, ridge
-        As in `best_worst_group`.
-    """
-
-    def __init__(self, losses: SoftmaxLosses, groups: IntArray, ridge: float) -> None:
-        self.losses, self.groups, self.ridge = losses, groups, ridge
-        self.sizes = np.bincount(groups)
-        self.equal_weights = np.full(len(self.sizes), 1 / len(self.sizes))
-        self._members = [np.flatnonzero(groups == g) for g in range(len(self.sizes))]
-
-    def at(self, point: Float64Array) -> Float64Array:
-        """Return the mean loss of each group, (G,)."""
-        by_row = self.losses.losses(self.losses.scores(point))
-        return np.asarray(np.bincount(self.groups, by_row) / self.sizes)
-
-    def penalty(self, point: Float64Array) -> float:
-        """Return the penalty at a point."""
-        return self.ridge / 2 * float(np.sum(point[:, :-1] ** 2))
-
-    def row_weights(self, group_weights: Float64Array) -> Float64Array:
-        """Return the weight of each row, (n,), for given weights of the groups."""
-        return np.asarray((group_weights / self.sizes)[self.groups])
-
-    def gradient(self, point: Float64Array, group_weights: Float64Array) -> Float64Array:
-        """Return the gradient of the weighted losses with the penalty, (m, d + 1)."""
-        errors = self.losses.errors(self.losses.scores(point))
-        found = self.losses.gradient(errors * self.row_weights(group_weights)[:, None])
-        found[:, :-1] += self.ridge * point[:, :-1]
-        return found
-
-    def gradients(self, point: Float64Array) -> Float64Array:
-        """Return the gradient of each group's loss, (G, m (d + 1))."""
-        errors = self.losses.errors(self.losses.scores(point)) / self.sizes[self.groups, None]
-        columns = self.losses.columns
-        return np.stack([(errors[rows].T @ columns[rows]).ravel() for rows in self._members])
-
-    def curvature(self, point: Float64Array, group_weights: Float64Array) -> Float64Array:
-        """Return the second derivatives of the weighted losses with the penalty."""
-        shares = self.losses.shares(self.losses.scores(point))
-        found = self.losses.curvature(shares, self.row_weights(group_weights))
-        m, p = point.shape
-        diagonal = np.einsum("ii->i", found).reshape(m, p)
-        bias = np.arange(p - 1, m * p, p)
-        if m > 1:  # a constant added to every bias changes nothing: the matrix would be singular
-            found[np.ix_(bias, bias)] += diagonal[:, -1].mean()
-        diagonal[:, :-1] += self.ridge
-        diagonal[:, -1] += np.finfo(np.float64).eps
-        return found
-
-    def certified(self, point: Float64Array, group_weights: Float64Array) -> WorstGroup:
-        r"""Return a point with a bound on how much better any other could be.
-
-        With the bias at its optimum for the group weights q, the right side of the duality is
-        strongly convex in W: its minimum is at least
-        :math:`f_q(W) - \|\nabla_W f_q\|^2 / (2\rho)`.
-
-        Parameters
-        ----------
-        point : ndarray of shape (m, d + 1)
-            Weights and bias.
-        group_weights : ndarray of shape (G,)
-            The dual q, on the simplex.
-        """
-        point = self._with_best_bias(point, group_weights)
-        slope = self.gradient(point, group_weights)[:, :-1]
-        by_group = self.at(point)
-        excess = by_group.max() - group_weights @ by_group + np.sum(slope**2) / (2 * self.ridge)
-        objective = by_group.max() + self.penalty(point)
-        # Losses below all numbers: the objective is zero, and so is the gap.
-        return WorstGroup(point, group_weights, float(excess / max(objective, 1e-300)))
-
-    def _with_best_bias(self, point: Float64Array, group_weights: Float64Array) -> Float64Array:
-        by_row = self.row_weights(group_weights)
-        point = point.copy()
-        for _ in range(MOST_STEPS):
-            shares = self.losses.shares(self.losses.scores(point))
-            slope = by_row @ (shares - self.losses.targets)
-            if np.abs(slope).max() <= 1e-13:
-                break
-            curvature = np.diag(by_row @ shares) - (shares * by_row[:, None]).T @ shares
-            point[:, -1] -= np.linalg.lstsq(curvature, slope, rcond=1e-12)[0]
-        return point
-
-
-class _State(NamedTuple):
-    """Where the interior-point method is."""
-
-    point: Float64Array
-    level: float
-    """The bound t that every group's loss stays below."""
-    weights: Float64Array
-    """(G,) positive multipliers."""
-
-
-def interior_point(problem: GroupLosses) -> WorstGroup:
-    """Solve a problem of few weights by steps of Newton's method.
-
-    Parameters
-    ----------
-    problem : GroupLosses
-        The problem.
-    """
-    point = _best_for_equal_weights(problem)
-    state = _State(point, 1.1 * float(problem.at(point).max()), problem.equal_weights)
-    best = problem.certified(point, state.weights)
-    for _ in range(MOST_STEPS):
-        ahead = _newton_step(problem, state)
-        if ahead is None:
-            break
-        state = ahead
-        found = problem.certified(state.point, state.weights / state.weights.sum())
-        best = found if found.gap < best.gap else best
-        if best.gap <= GOAL:
-            break
-    return best
-
-
-def _newton_step(problem: GroupLosses, state: _State) -> _State | None:
-    """Return the state after a step, or None where rounding leaves no way ahead."""
-    weights, jacobian = state.weights, problem.gradients(state.point)
-    slack = state.level - problem.at(state.point)
-    aim = CENTRING * float(slack @ weights) / len(weights)
-    ratio, push = weights / slack, aim / slack
-    slope = jacobian.T @ push + _ridge_slope(problem, state.point)
-    matrix = problem.curvature(state.point, weights) + (jacobian.T * ratio) @ jacobian
-    try:
-        factor = cho_factor(matrix, overwrite_a=True)
-    except LinAlgError:
-        return None
-    pull = cho_solve(factor, jacobian.T @ ratio)
-    rest = cho_solve(factor, slope)
-    # Least t and the weights together: the step of t follows from the sum of the multipliers.
-    by_level = float(ratio.sum() - ratio @ jacobian @ pull)
-    level = float(push.sum() - 1 - ratio @ jacobian @ rest) / by_level
-    step = level * pull - rest
-    change = push - weights + ratio * (jacobian @ step - level)
-    return _backtrack(problem, state, _State(step.reshape(state.point.shape), level, change), aim)
-
-
-def _backtrack(problem: GroupLosses, state: _State, step: _State, aim: float) -> _State | None:
-    """Shorten a step until it stays inside and what is unsolved becomes less."""
-    falling = step.weights < 0
-    length = min(
-        1.0, 0.99 * np.min(-state.weights[falling] / step.weights[falling], initial=np.inf)
-    )
-    before = _unsolved(problem, state, aim)
-    for _ in range(MOST_HALVINGS):
-        ahead = _State(
-            state.point + length * step.point,
-            state.level + length * step.level,
-            state.weights + length * step.weights,
-        )
-        if _unsolved(problem, ahead, aim) <= (1 - 0.01 * length) * before:
-            return ahead
-        length /= 2
-    return None
-
-
-def _unsolved(problem: GroupLosses, state: _State, aim: float) -> float:
-    """Return the length of the residuals of the optimality conditions; inf outside."""
-    slack = state.level - problem.at(state.point)
-    if slack.min() <= 0:
-        return np.inf
-    stationary = problem.gradient(state.point, state.weights).ravel()
-    apart = np.append(state.weights * slack - aim, state.weights.sum() - 1)
-    return float(np.sqrt(stationary @ stationary + apart @ apart))
-
-
-def _ridge_slope(problem: GroupLosses, point: Float64Array) -> Float64Array:
-    slope = problem.ridge * point
-    slope[:, -1] = 0.0
-    return np.asarray(slope.ravel())
-
-
-def cooling_descent(problem: GroupLosses) -> WorstGroup:
-    """Solve a problem of many weights by descent on smoother problems.
-
-    Parameters
-    ----------
-    problem : GroupLosses
-        The problem.
-    """
-    point = _best_for_equal_weights(problem)
-    temperature = COOLING * float(problem.at(point).max())
-    best = problem.certified(point, problem.equal_weights)
+def best_worst_group(problem: GroupLosses) -> WorstGroup:
+    """Return the classifier whose worst group has the least mean loss, penalty included."""
+    start, temperature = np.zeros(problem.shape), np.inf
+    found = []
     for _ in range(MOST_STAGES):
-        point = _best_when_smoothed(problem, point, temperature)
-        found = problem.certified(point, softmax(problem.at(point) / temperature))
-        best = found if found.gap < best.gap else best
-        if best.gap <= GOAL:
+        smoothed = problem.smoothed(temperature)
+        start = descend(smoothed, start, most=MOST_DESCENT, still=STILL).point
+        losses = problem.at(start)[0]
+        found.append(problem.certified(start, softmax(losses / temperature)))
+        if found[-1].gap <= GOAL:
             break
-        temperature *= COOLING
-    return best
+        temperature = COOLING * (float(losses.max()) if np.isinf(temperature) else temperature)
+    return min(found, key=lambda solution: solution.gap)
 
 
-def _best_for_equal_weights(problem: GroupLosses) -> Float64Array:
-    def objective(point: Float64Array) -> tuple[float, Float64Array]:
-        value = float(problem.at(point).mean()) + problem.penalty(point)
-        return value, problem.gradient(point, problem.equal_weights)
+class GroupDRO(LastLayerRival):
+    r"""The last layer whose worst (class, environment) group has the least mean loss.
 
-    return descend(objective, np.zeros(problem.losses.shape), most=MOST_DESCENT, still=STILL).point
+    .. math:: \min_W \max_g\; n L_g(W) + \|W\|^2 / (2C)
 
+    with :math:`L_g` the mean loss of group g and n the number of rows used. The problem is convex
+    and is solved, not descended on: `gap_` bounds how far the objective is from its minimum. It
+    sees features, labels and environments; rows of unknown environment are left out.
 
-def _best_when_smoothed(
-    problem: GroupLosses, start: Float64Array, temperature: float
-) -> Float64Array:
-    def objective(point: Float64Array) -> tuple[float, Float64Array]:
-        powers = problem.at(point) / temperature
-        value = temperature * float(logsumexp(powers)) + problem.penalty(point)
-        return value, problem.gradient(point, softmax(powers))
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty.
 
-    return descend(objective, start, most=MOST_DESCENT, still=STILL).point
+    Attributes
+    ----------
+    group_weights_ : ndarray of shape (G,)
+        Weights q of the groups, which sum to one: logistic regression with these weights has the
+        same solution. Groups are sorted by class, then by environment; empty ones are not there.
+    gap_ : float
+        Duality gap relative to the objective. Above 1e-4 there is a `ConvergenceWarning`.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Bias.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    environments_ : ndarray of shape (E,)
+        Sorted environments.
+
+    References
+    ----------
+    .. [1] S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang. Distributionally robust neural networks
+       for group shifts. ICLR 2020.
+
+    Examples
+    --------
+    >>> from isrlearn.baselines import GroupDRO
+    >>> from isrlearn.datasets import load_penguins
+    >>> X, y, environments = load_penguins()
+    >>> model = GroupDRO().fit(X / X.std(axis=0), y, environments=environments)
+    >>> model.gap_ < 1e-4
+    True
+    """
+
+    uses = "labels and environments"
+
+    def _solve(self, rows: Rows) -> Head:
+        known = self._known(rows)
+        problem = GroupLosses(
+            known.X,
+            known.class_codes,
+            len(known.classes),
+            group_codes(known),
+            1 / (self.C * len(known.X)),
+        )
+        found = best_worst_group(problem)
+        self.group_weights_, self.gap_ = found.group_weights, found.gap
+        if found.gap > CERTIFIED:
+            warn_user(
+                f"GroupDRO may be {found.gap:.1e} of its objective away from the optimum: scale "
+                "the features, or make C smaller.",
+                ConvergenceWarning,
+            )
+        return problem.weights_of(found.point)

@@ -32,8 +32,8 @@ class Chance:
     angle : tuple of float or None
         Angle that the subspace may be off by, in radians: 2.5, 50 and 97.5 % quantiles.
     spectrum : ndarray of shape (3, n)
-        How much differs, in units of noise, step by step, and the 2.5 % and 97.5 % quantiles of what
-        chance alone shows.
+        How much differs, in units of noise, step by step, and what chance alone shows: the 2.5 and
+        97.5 % quantiles.
     """
 
     means: RankChoice
@@ -45,7 +45,9 @@ class Chance:
 def chance_of(found: Found) -> Chance | None:
     """Return what the null draws of a fit say; None if there were none."""
     subspace, choice, workings = found
-    if choice is None or workings is None or isinstance(workings, Chance):
+    if choice is None or workings is None:
+        return None
+    if isinstance(workings, Chance):
         return workings
     angle = None
     if subspace.rank:

@@ -1,21 +1,14 @@
 """Thin scikit-learn shells: transformers, classifier, regressor; folding and repair."""
 
-from isrlearn.estimators._classifier import (
-    ISRClassifier,
-    check_group_weight as check_group_weight,
-)
 from isrlearn.estimators._folding import (
     fold,
     repair_head,
 )
-from isrlearn.estimators._predictor_base import (
+from isrlearn.estimators._predictors import (
+    ISRClassifier,
     ISRPredictor as ISRPredictor,
-    fit_head as fit_head,
-    labelled_environments as labelled_environments,
-    takes_environments as takes_environments,
-)
-from isrlearn.estimators._regressor import (
     ISRRegressor,
+    check_group_weight as check_group_weight,
 )
 from isrlearn.estimators._transformers import (
     ISR,

@@ -1,33 +1,31 @@
 """From rows and a subspace to the weights of a linear head."""
 
-from isrlearn.heads._head_passes import (
-    Sample as Sample,
+from isrlearn.heads._any_head import (
+    fit_head as fit_head,
+    in_safe_precision as in_safe_precision,
+    labelled_environments as labelled_environments,
+    takes_environments as takes_environments,
 )
 from isrlearn.heads._logistic import (
     SOLVED as SOLVED,
-    fit_in_coordinates as fit_in_coordinates,
-    weighted_covariance as weighted_covariance,
-)
-from isrlearn.heads._logistic_head import (
     LogisticHead,
+    fit_from_sums as fit_from_sums,
+    is_solved_without_rows as is_solved_without_rows,
+    needs_scatters as needs_scatters,
+    why_not as why_not,
 )
-from isrlearn.heads._pooled import (
-    Pooled as Pooled,
+from isrlearn.heads._loss import (
+    Loss as Loss,
+    Sample as Sample,
+    bent as bent,
+    losses_of as losses_of,
+    shares_of as shares_of,
 )
 from isrlearn.heads._row_weights import (
-    bearable_weights as bearable_weights,
-    group_factors as group_factors,
     scheme_weights as scheme_weights,
 )
-from isrlearn.heads._slopes import (
-    Slope as Slope,
-)
-from isrlearn.heads._sum_heads import (
-    Removed as Removed,
-    fit_from_sums as fit_from_sums,
-    needs_scatters as needs_scatters,
-    solved_by_slopes as solved_by_slopes,
-    why_not as why_not,
+from isrlearn.heads._solver import (
+    HeadCoordinates as HeadCoordinates,
 )
 
 __all__ = ["LogisticHead"]

@@ -1,17 +1,18 @@
 """Weights of rows in heads: what counts alike; none overflows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from isrlearn.moments import SMALLEST, AllMoments
-from isrlearn.rows import UNKNOWN, Rows
+from isrlearn.rows import Rows
 from isrlearn.typing import Float64Array, IntArray, LabelArray
 
 # Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
 LEAST_MEAN, MOST_MEAN = 1e-16, 1e8
-LITTLE = 0.03  # share of a class below which it should not stand for all of the class
+LITTLE: Final = 0.03  # share of a class below which it should not stand for all of the class
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,63 +33,24 @@ class GroupFactors:
     environments: LabelArray
     table: Float64Array | None
 
-    def labels_of(self, rows: Rows) -> "RowLabels":
-        """Return classes and weights of rows, to be looked up block by block."""
+    def labels_of(self, rows: Rows) -> Callable[[Any], tuple[IntArray, Float64Array | None]]:
+        """Return the function that looks up classes and weights of some rows, None for ones."""
         classes = np.searchsorted(self.classes, rows.classes)
         environments = np.append(np.searchsorted(self.environments, rows.environments), -1)
-        return RowLabels(self.table, classes, environments, rows)
 
+        def look_up(own: Any) -> tuple[IntArray, Float64Array | None]:
+            codes = classes[rows.class_codes[own]]
+            weights = None if rows.sample_weight is None else rows.sample_weight[own]
+            if self.table is None:
+                return codes, weights
+            factors = self.table[codes, environments[rows.environment_codes[own]]]
+            return codes, factors if weights is None else factors * weights
 
-@dataclass(frozen=True, eq=False)
-class RowLabels:
-    """Class of each row among all classes, and its weight; what is not asked for is not there.
-
-    Parameters
-    ----------
-    table : ndarray of shape (k, E + 1) or None
-        Factors, as in `GroupFactors`.
-    classes, environments : ndarray
-        Places of the classes and environments of the rows among all; the last environment is the
-        unknown one.
-    rows : Rows
-        The rows.
-    """
-
-    table: Float64Array | None
-    classes: IntArray
-    environments: IntArray
-    rows: Rows
-
-    def __getitem__(self, own: Any) -> tuple[IntArray, Float64Array | None]:
-        """Return classes and weights of some rows; None for weights that are all one."""
-        codes = self.classes[self.rows.class_codes[own]]
-        given = self.rows.sample_weight
-        weights = None if given is None else given[own]
-        if self.table is None:
-            return codes, weights
-        factors = self.table[codes, self.environments[self.rows.environment_codes[own]]]
-        return codes, factors if weights is None else factors * weights
+        return look_up
 
 
 def bearable(total: float, n_rows: int) -> float:
-    """Return the factor that brings a mean weight between 1e-16 and 1e8, where heads work.
-
-    A head sets the weights against its penalty, so their scale matters and is kept within these
-    limits. Beyond them solvers overflow, find singular systems or never end; single precision,
-    in which heads of float32 rows take their weights, ends at 1e38.
-
-    Parameters
-    ----------
-    total : float
-        Sum of the weights.
-    n_rows : int
-        Number of rows.
-
-    Examples
-    --------
-    >>> bearable(20.0, 10), bearable(1e151, 10)
-    (1.0, 1e-142)
-    """
+    """Return the factor that brings a mean weight between 1e-16 and 1e8, where heads work."""
     mean = total / n_rows
     return float(np.clip(mean, LEAST_MEAN, MOST_MEAN) / mean)
 
@@ -193,27 +155,6 @@ def _shares(values: Float64Array) -> Float64Array:
     return np.asarray(values / np.maximum(values.sum(axis=1, keepdims=True), SMALLEST))
 
 
-def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
-    """Return weights by a scheme of `cell_factors`, (n,); the rows' own are multiplied in.
-
-    Parameters
-    ----------
-    rows : Rows
-        Checked rows.
-    scheme : {"balanced", "matched", "class", "group"}
-        What counts alike.
-    """
-    own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
-    n_classes, n_environments = len(rows.classes), len(rows.environments)
-    # An unknown environment is -1: its group is the last column.
-    columns = np.where(rows.environment_codes == UNKNOWN, n_environments, rows.environment_codes)
-    group = rows.class_codes * (n_environments + 1) + columns
-    sums = np.bincount(group, own, n_classes * (n_environments + 1)).astype(np.float64)
-    table = sums.reshape(n_classes, n_environments + 1)
-    factors = cell_factors(table[:, :-1], table[:, -1], scheme)
-    return np.asarray(own * factors[rows.class_codes, columns])
-
-
 def group_factors(moments: AllMoments, scheme: str | None) -> GroupFactors:
     """Return the factors for all rows that some moments are of.
 
@@ -237,3 +178,13 @@ def group_factors(moments: AllMoments, scheme: str | None) -> GroupFactors:
     unknown[np.searchsorted(classes, others.classes)[others.class_index]] = others.weights
     factors = scale * cell_factors(table, unknown, scheme)
     return GroupFactors(classes, known.environments, factors)
+
+
+def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
+    """Return weights by a scheme of `cell_factors`, (n,); the rows' own are multiplied in."""
+    own = np.ones(len(rows.X)) if rows.sample_weight is None else rows.sample_weight
+    shape = len(rows.classes), len(rows.environments) + 1
+    group = rows.class_codes * shape[1] + rows.columns
+    table = np.bincount(group, own, shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    factors = cell_factors(table[:, :-1], table[:, -1], scheme)
+    return np.asarray(own * factors[rows.class_codes, rows.columns])

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from isrlearn._shown import Head
-from isrlearn.estimators import ISRClassifier, fold, labelled_environments
+from isrlearn.estimators import ISRClassifier, fold
+from isrlearn.heads import labelled_environments
 from isrlearn.io import LinearModel
 from isrlearn.io._data import check_classes, check_environments
 from isrlearn.io._open import RowFile

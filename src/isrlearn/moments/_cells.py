@@ -149,10 +149,18 @@ class CellMoments:
             result._add_cell_by_cell(rows, codes)
         elif len(rows.X):
             result.weights[:], result.means[:], result.largest = cell_means(*given)
-        if not rows.seen_finite and not (len(cells) and np.isfinite(result.means).all()):
+        if not rows.seen_finite and not result._is_finite(rows, codes):
             refuse_not_finite(rows.X)
         result._refuse_overflow()
         return result
+
+    def _is_finite(self, rows: Rows, codes: IntArray) -> bool:
+        """Whether sums say that all rows are finite, also those of no cell."""
+        others = codes == len(self.counts)
+        if self.scatters is None or on_device(rows.X) or not others.any():
+            return bool(len(self.counts) and np.isfinite(self.means).all())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self.means).all() and np.isfinite(rows.X[others].sum()))
 
     def _add_cell_by_cell(self, rows: Rows, codes: IntArray) -> None:
         order = np.argsort(codes, kind="stable")

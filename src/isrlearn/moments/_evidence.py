@@ -3,8 +3,8 @@ r"""What differs between environments given the target, in coordinates of compar
 Let :math:`\varphi(y)` be a vector of s functions of the target. In each cell X is regressed on it:
 coefficients C (s, d), Gram matrix :math:`G = \sum \varphi\varphi^T` and the covariance S of the
 rest. A class is :math:`\varphi = 1` within the rows of that class, so that C is the mean;
-regression is :math:`\varphi = (1, y)`. Leading axes are allowed everywhere: one call serves the data
-and all permutations of it.
+regression is :math:`\varphi = (1, y)`. Leading axes are allowed everywhere: one call serves the
+data and all permutations of it.
 
 An eigenvalue of the raw scatter says which feature has large units; in the coordinates of a `Frame`
 it says by how many standard errors the environments differ.
@@ -396,7 +396,7 @@ class CellEvidence(NamedTuple):
     @property
     def is_empty(self) -> bool:
         """Whether no feature varies."""
-        return self.frame.forward.shape[1] == 0
+        return self.frame.n_leading == 0
 
 
 def joined(parts: Iterable[Evidence], n_draws: int) -> Evidence:

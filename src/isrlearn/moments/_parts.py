@@ -221,8 +221,7 @@ class PartMoments:
                 inside = leading.T @ part.covariances(np.array([cell]))[0] @ leading
                 weight = float(part.weights[cell])
                 found.append((int(owners[cell]), weight, part.means[cell], inside))
-        owners, weights, means, insides = zip(*found, strict=True)
-        return Units(np.array(owners), np.array(weights), np.array(means), np.array(insides))
+        return Units(*(np.array(column) for column in zip(*found, strict=True)))
 
     def _deal(self, rows: Rows) -> tuple[IntArray, dict[tuple[Any, Any], int]]:
         """Return the part of each row, and the rows dealt then; unknown environments go first."""

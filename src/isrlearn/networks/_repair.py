@@ -14,14 +14,8 @@ from torch.nn.utils import parametrize
 from isrlearn._shown import Head, Shown, show_rows
 from isrlearn.diagnosis import Diagnosis
 from isrlearn.display import brief, titled
-from isrlearn.estimators import (
-    ISRClassifier,
-    ISRTransformer,
-    check_group_weight,
-    default_isr,
-    fit_head,
-    fold,
-)
+from isrlearn.estimators import ISRClassifier, ISRTransformer, check_group_weight, default_isr, fold
+from isrlearn.heads import fit_head
 from isrlearn.io import Features
 from isrlearn.metrics import GroupScores, group_scores
 from isrlearn.networks._collect import as_array, collect

@@ -67,7 +67,9 @@ def as_labels(values: Any, name: str, n_rows: int | None = None) -> LabelArray:
         )
     if array.ndim > 1:
         several = "join several attributes into one label"
-        way_out = several if array.shape[1] > 1 else "pass the column itself, or .ravel() of it"
+        way_out = (
+            several if array.shape[1] > 1 else "pass the column itself, or .ravel() of an array"
+        )
         raise ValueError(
             f"{name} has shape {array.shape}, expected one label per row in one dimension: "
             f"{way_out}."

@@ -71,12 +71,14 @@ class RowSource(ABC):
 class InMemory(RowSource):
     """Checked rows that are there: one part, which passes read in blocks of their own."""
 
+    n_rows: int
+
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.n_rows, self.n_features = rows.X.shape
 
-    def total(self, function: Callable[[Rows], T]) -> T:
-        """Return what a pass returns for the rows."""
+    def total(self, function: Callable[[Rows], Any]) -> Any:
+        """Return what a pass returns for the rows: nothing has to be added."""
         return function(self.rows)
 
 
@@ -224,7 +226,8 @@ class ChunkedRows(RowSource):
         function : callable
             Its results have ``+``.
         """
-        total, n_done, chunks = None, 0, self.chunks()
+        total: Any = None
+        n_done, chunks = 0, self.chunks()
         for number, chunk in enumerate(_ahead(chunks) if self.read_ahead else chunks, 1):
             if len(chunk.X) == 0:  # a chunk of a file with no row to train on
                 continue
@@ -239,7 +242,7 @@ class ChunkedRows(RowSource):
             if len(rows.X) == 0:  # all weights are zero
                 continue
             with _naming(number):
-                part: Any = function(rows)
+                part = function(rows)
             if total is None:
                 total = part
             else:
@@ -249,7 +252,8 @@ class ChunkedRows(RowSource):
                 self.watch(str(getattr(function, "title", "Reading")), n_done, self.n_rows)
         if total is None:
             raise NoRowsError(NO_ROWS)
-        return total
+        result: T = total
+        return result
 
 
 def as_source(X: Any, y: Any, environments: Any, sample_weight: Any) -> RowSource | None:

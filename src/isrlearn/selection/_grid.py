@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from isrlearn.baselines import LastLayerRival
 from isrlearn.display import brief
-from isrlearn.estimators import ISRClassifier, ISRTransformer, fit_head, takes_environments
+from isrlearn.estimators import ISRClassifier, ISRTransformer
+from isrlearn.heads import fit_head, takes_environments
 from isrlearn.moments import FEW_COORDINATES, CellMoments
 from isrlearn.rows import InMemory, Rows, check_rows
 from isrlearn.typing import FloatArray, LabelArray

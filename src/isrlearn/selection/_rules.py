@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from isrlearn.display import brief
-from isrlearn.estimators import labelled_environments
+from isrlearn.heads import labelled_environments
 from isrlearn.metrics import group_scores
 from isrlearn.rows import encode_environments, encode_labels
 from isrlearn.typing import IntArray, LabelArray

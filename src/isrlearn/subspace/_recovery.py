@@ -24,7 +24,6 @@ from isrlearn.moments import (
 )
 from isrlearn.subspace._joint import (
     Joint,
-    Workings,
     improved,
     joint_directions,
     joint_space,
@@ -65,7 +64,8 @@ class Found(NamedTuple):
 
     subspace: Subspace
     choice: RankChoice | None = None
-    workings: Workings | None = None
+    workings: Any = None
+    """`Workings`; of a saved estimator what they say, a `Chance`."""
 
 
 class Leading(NamedTuple):

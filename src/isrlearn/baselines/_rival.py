@@ -1,19 +1,22 @@
-"""What the rivals on frozen features share: one way to fit, and one logistic regression."""
+"""What the rivals share: one way to fit, predictions from `coef_` and `intercept_`."""
 
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
-from isrlearn.baselines._environments import compared_environments
-from isrlearn.baselines._linear import LinearRival
 from isrlearn.display import brief, is_one_of
+from isrlearn.exceptions import SingleEnvironmentWarning, warn_user
 from isrlearn.heads import SOLVED, scheme_weights
-from isrlearn.rows import UNKNOWN, Rows, check_rows, refuse_large_features
-from isrlearn.typing import Float64Array
+from isrlearn.rows import UNKNOWN, Rows, check_features, check_rows, refuse_large_features
+from isrlearn.typing import Float64Array, FloatArray, IntArray, LabelArray
 
 MOST_ITERATIONS: Final = 5000
 LEAST_C, MOST_C = 1e-100, 1e100
@@ -22,17 +25,87 @@ Head = tuple[Float64Array, Float64Array]
 """Weights (m, d) and bias (m,): m = 1 for two classes, else the number of classes."""
 
 
+class LinearRival(ClassifierMixin, BaseEstimator):
+    """A linear classifier that is fitted with environments and predicts without them."""
+
+    __metadata_request__fit: ClassVar = {"environments": True}
+
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+
+    def decision_function(self, X: Any) -> Float64Array:
+        """Return the decision values: (n_samples,) for two classes, else (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        """
+        check_is_fitted(self, "coef_")
+        values = check_features(X, self) @ self.coef_.T + self.intercept_
+        return np.asarray(values.ravel() if values.shape[1] == 1 else values)
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the predicted class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        """
+        values = self.decision_function(X)
+        codes = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def predict_proba(self, X: Any) -> Float64Array:
+        """Return the probability of each class, (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of any environment.
+        """
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.stack([expit(-values), expit(values)], axis=1)
+        return np.asarray(softmax(values, axis=1))
+
+    def _environment_codes(self, rows: Rows, given: bool) -> IntArray:
+        """Return the environment of each row, -1 where it is unknown; all are one without any."""
+        rival = type(self).__name__
+        if not given:
+            warn_user(
+                f"no environments were given to {rival}: all rows are taken as one.",
+                SingleEnvironmentWarning,
+            )
+            return np.zeros(len(rows.y), np.intp)
+        if len(rows.environments) < 2:
+            raise ValueError(
+                f"environments has {len(rows.environments)} distinct value(s), but {rival} "
+                "compares at least 2. Give a label that varies, or leave environments out."
+            )
+        return rows.environment_codes
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
 class LastLayerRival(LinearRival):
     """A linear classifier of k >= 2 classes on features that someone else has trained."""
 
     uses: ClassVar[str]
     """Which labels of the training rows it sees."""
-
     C: float
     _doubles: ClassVar[bool] = True
     """Whether single precision is too little for its way to the optimum."""
     _start: "Head | None" = None
     """Where a search over C lets the logistic head begin: it changes the way, not the optimum."""
+
+    def __init__(self, C: float = 1.0) -> None:
+        self.C = C
 
     def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
         """Fit the model.
@@ -54,10 +127,15 @@ class LastLayerRival(LinearRival):
         self._check_parameters()
         rows = check_rows(X, y, environments, estimator=self)
         refuse_large_features(rows.X)
-        self._check_classes(rows)
+        check_classification_targets(rows.y)
+        if len(rows.classes) < 2:
+            raise ValueError(
+                f"y has {len(rows.classes)} class, but {type(self).__name__} tells at least 2 "
+                "classes apart: give rows of another class."
+            )
         self.classes_, self.environments_ = rows.classes, rows.environments
         if self._needs_environments():
-            codes = compared_environments(rows, environments is not None, type(self).__name__)
+            codes = self._environment_codes(rows, environments is not None)
             rows = replace(rows, environment_codes=codes)
         self._dtype = rows.X.dtype
         if self._doubles:
@@ -80,14 +158,6 @@ class LastLayerRival(LinearRival):
                 "inverse strength of the penalty."
             )
 
-    def _check_classes(self, rows: Rows) -> None:
-        check_classification_targets(rows.y)
-        if len(rows.classes) < 2:
-            raise ValueError(
-                f"y has {len(rows.classes)} class, but {type(self).__name__} tells at least 2 "
-                "classes apart: give rows of another class."
-            )
-
     def _known(self, rows: Rows) -> Rows:
         """Return the rows of known environment; refuse to lose a class with the others."""
         known = rows.environment_codes != UNKNOWN
@@ -106,6 +176,10 @@ class WeightedRival(LastLayerRival):
 
     weight: str | None
 
+    def __init__(self, C: float = 1.0, *, weight: str | None = None) -> None:
+        super().__init__(C)
+        self.weight = weight
+
     @property
     def _counts_classes_alike(self) -> bool | None:
         """Whether classes count alike; None where groups do, and a class by how many it has."""
@@ -117,23 +191,16 @@ class WeightedRival(LastLayerRival):
             raise ValueError(f"weight={brief(self.weight)} must be one of {WEIGHTS}.")
 
     def _head(self, rows: Rows) -> Head:
-        weights = row_weights(rows, self.weight)
+        weights = None if self.weight is None else scheme_weights(rows, self.weight)
         rows = replace(rows, X=rows.X.astype(self._dtype, copy=False))
         return logistic_head(rows, self.C, weights, self._start)
 
 
-def row_weights(rows: Rows, weight: str | None) -> Float64Array | None:
-    """Return the weights of the rows, of mean one; None where all are equal.
-
-    Parameters
-    ----------
-    rows : Rows
-        Checked rows.
-    weight : {None, "class", "group", "balanced"}
-        What counts alike: rows, classes, (class, environment) groups, or classes and within a class
-        the environments that it has.
-    """
-    return None if weight is None else scheme_weights(rows, weight)
+def group_codes(rows: Rows) -> IntArray:
+    """Return the (class, environment) group of each row: 0, ..., G - 1, none of them empty."""
+    n_environments = int(rows.environment_codes.max()) + 1
+    cells = rows.class_codes * n_environments + rows.environment_codes
+    return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
 def logistic_head(
@@ -162,3 +229,10 @@ def logistic_head(
     solver.fit(rows.X - centre, rows.class_codes, weights)
     coef = solver.coef_.astype(np.float64)
     return coef, solver.intercept_ - coef @ centre
+
+
+def covariance_of(X: FloatArray, mean: FloatArray) -> Float64Array:
+    """Return the covariance of rows about their mean, (d, d), divided by their number."""
+    centred = (X - mean.astype(X.dtype)).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
+        return np.asarray(centred.T @ centred / len(X))
