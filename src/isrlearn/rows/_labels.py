@@ -92,19 +92,21 @@ def is_missing(array: LabelArray) -> BoolArray:
     """Return the mask of missing labels."""
     kind = array.dtype.kind
     if kind == "O":
-        return np.fromiter(map(_value_is_missing, array), dtype=bool, count=len(array))
+        try:
+            missing = [value is None or bool(value != value) for value in array]
+        except TypeError:  # pandas.NA refuses to be a bool
+            missing = [value is None or _is_not_itself(value) for value in array]
+        return np.array(missing, dtype=bool)
     if kind in "fmM":
         return np.asarray(array != array)
     # np.array(["a", nan]) is an array of the strings "a" and "nan".
     return np.asarray(array == "nan") if kind == "U" else np.zeros(len(array), dtype=bool)
 
 
-def _value_is_missing(value: Any) -> bool:
-    if value is None:
-        return True
+def _is_not_itself(value: Any) -> bool:
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA refuses to be a bool
+    except TypeError:
         return True
 
 
@@ -129,7 +131,7 @@ def _small_integers(array: LabelArray) -> tuple[LabelArray, IntArray] | None:
 
 def _one_type(known: LabelArray, name: str) -> LabelArray:
     """Turn an object array of strings or of numbers into an array of that type."""
-    kinds = {_kind_of(value) for value in known}
+    kinds = {_kind_of(kind) for kind in set(map(type, known))}
     if len(kinds) > 1 or not kinds <= {"str", "number"}:
         raise TypeError(_one_kind_only(name, "mixes" if len(kinds) > 1 else "has", sorted(kinds)))
     if not len(known):
@@ -151,10 +153,10 @@ def _one_type(known: LabelArray, name: str) -> LabelArray:
     return found
 
 
-def _kind_of(value: Any) -> str:
-    if isinstance(value, str):
+def _kind_of(kind: type) -> str:
+    if issubclass(kind, str):
         return "str"
-    return "number" if isinstance(value, Real | np.bool_) else type(value).__name__
+    return "number" if issubclass(kind, Real | np.bool_) else kind.__name__
 
 
 def _one_kind_only(name: str, verb: str, kinds: list[str]) -> str:
