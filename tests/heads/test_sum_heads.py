@@ -35,7 +35,7 @@ from isrlearn.heads._solver import (
     one_thread_in_scipy,
     sample_curvature,
 )
-from isrlearn.moments._passes import AddMoments
+from isrlearn.moments._cells import AddMoments
 from isrlearn.rows._source import Chunk, ChunkedRows
 from isrlearn.rows._validation import check_rows
 

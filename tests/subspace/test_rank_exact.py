@@ -7,7 +7,7 @@ import pytest
 from conftest import says
 
 from isrlearn.moments import CellMoments
-from isrlearn.subspace._rank import (
+from isrlearn.subspace._rounding import (
     check_n_spurious,
     check_rank,
     check_search,

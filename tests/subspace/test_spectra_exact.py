@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from isrlearn.subspace._spectra import (
+from isrlearn.subspace._recovery import (
     fix_signs,
     flag_mean,
     mean_contrasts,

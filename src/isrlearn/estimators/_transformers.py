@@ -26,7 +26,6 @@ from isrlearn.moments import (
     PermuteEnvironments,
     evidence_given_classes,
     evidence_given_response,
-    given_classes,
     refuse_underflow,
     resampled,
 )
@@ -46,9 +45,9 @@ from isrlearn.subspace import (
     RankChoice,
     RankTest,
     Subspace,
-    cells_of_pairs,
     check_n_spurious,
     check_search,
+    evidence_of_pairs,
     subspace_from_both,
     subspace_from_covariances,
     subspace_from_means,
@@ -129,15 +128,12 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         self.random_state = random_state
 
     @abstractmethod
-    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
         """Return the subspace of moments with at least one known environment."""
 
-    def _rank(self, null: Null | None, evidence: Callable[[], CellEvidence]) -> int | RankTest:
-        """Return the rank that was given, or the test that finds one."""
-        if null is None:
-            return int(self.n_spurious)
-        seen = evidence()
-        return RankTest(seen, seen.observed if seen.is_empty else null(seen), self.alpha)
+    @abstractmethod
+    def _evidence(self, moments: CellMoments) -> CellEvidence:
+        """Return the cells that are compared, for a test of the rank."""
 
     @property
     def _automatic(self) -> bool:
@@ -387,16 +383,10 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         check_removal(self.scale, self.reduced)
 
     def _find(
-        self,
-        moments: CellMoments,
-        null: Null | None,
-        recover: Callable[[CellMoments, Null | None], Found] | None = None,
+        self, moments: CellMoments, null: Null | None, *, given_classes: bool = True
     ) -> Found:
-        """Find the subspace; `null` is None where there is nothing left to draw from.
-
-        `recover` is another way than that of classes, for a target without any.
-        """
-        if recover is None and len(moments.classes) < 2:
+        """Find the subspace; `null` is None where there is nothing left to draw from."""
+        if given_classes and len(moments.classes) < 2:
             raise ValueError(
                 f"y has one class ({moments.classes.tolist()}): at least two are needed to learn "
                 "what tells classes apart."
@@ -421,7 +411,11 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "n_spurious='auto' was set after rows had been added: the test needs parts of all "
                 "cells. Set it before the first partial_fit, or add more rows."
             )
-        return (recover or self._recover)(moments, null if self._automatic else None)
+        if null is None or not self._automatic:
+            return self._recover(moments, int(self.n_spurious))
+        evidence = self._evidence(moments)
+        drawn = evidence.observed if evidence.is_empty else null(evidence)
+        return self._recover(moments, RankTest(evidence, drawn, self.alpha))
 
     def _null(self, source: RowSource | PartMoments, evidence: CellEvidence) -> Evidence:
         """Draw the null of the rank test: a pass over the rows, or over what a stream has kept."""
@@ -508,8 +502,10 @@ class ISRMean(ISRTransformer):
     def _second_order(self) -> bool:
         return self._automatic  # the tests need the noise, a given rank only the means
 
-    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
-        rank = self._rank(null, lambda: evidence_given_classes(moments, self.condition_on))
+    def _evidence(self, moments: CellMoments) -> CellEvidence:
+        return evidence_given_classes(moments, self.condition_on)
+
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
         return subspace_from_means(moments, rank, condition_on=self.condition_on, scale=self.scale)
 
 
@@ -609,15 +605,12 @@ class ISRCov(ISRTransformer):
         self.n_permutations = n_permutations
         self.random_state = random_state
 
-    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
-        pairs = self.pairs
-        if null is not None:  # the environments that are compared are tested, and no others
-            cells, pairs = cells_of_pairs(moments, self.condition_on, pairs)
-            rank = self._rank(null, lambda: CellEvidence.of(cells, given_classes(cells)))
-        else:
-            rank = int(self.n_spurious)
+    def _evidence(self, moments: CellMoments) -> CellEvidence:
+        return evidence_of_pairs(moments, self.condition_on, self.pairs)
+
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
         return subspace_from_covariances(
-            moments, rank, condition_on=self.condition_on, pairs=pairs, scale=self.scale
+            moments, rank, condition_on=self.condition_on, pairs=self.pairs, scale=self.scale
         )
 
 
@@ -714,11 +707,19 @@ class ISR(ISRTransformer):
         self.n_permutations = n_permutations
         self.random_state = random_state
 
-    def _recover(self, moments: CellMoments, null: Null | None) -> Found:
-        rank = self._rank(
-            null, lambda: evidence_given_classes(moments, self.condition_on, needs_spread=True)
-        )
+    def _evidence(self, moments: CellMoments) -> CellEvidence:
+        if self._is_given_response(moments):
+            return evidence_given_response(moments)
+        return evidence_given_classes(moments, self.condition_on, needs_spread=True)
+
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
+        if self._is_given_response(moments):
+            return subspace_given_response(moments, rank, scale=self.scale)
         return subspace_from_both(moments, rank, condition_on=self.condition_on, scale=self.scale)
+
+    def _is_given_response(self, moments: CellMoments) -> bool:
+        """Whether the last column of the moments is a continuous target."""
+        return moments.n_features > self.n_features_in_
 
     def _fit_response(self, rows: Rows, environments_given: bool) -> Self:
         """Find the spurious subspace given a continuous target, for `ISRRegressor`."""
@@ -738,11 +739,8 @@ class ISR(ISRTransformer):
         moments = CellMoments.from_checked(joint)
         refuse_underflow(moments.largest[:-1])  # without the target, whose unit is one
 
-        def recover(moments: CellMoments, null: Null | None) -> Found:
-            rank = self._rank(null, lambda: evidence_given_response(moments))
-            return subspace_given_response(moments, rank, scale=self.scale)
-
-        self._found = self._find(moments, partial(self._null, InMemory(rows)), recover)
+        null = partial(self._null, InMemory(rows))
+        self._found = self._find(moments, null, given_classes=False)
         self.moments_ = moments
         return self
 

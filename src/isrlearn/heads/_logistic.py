@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn.exceptions import warn_user
 from isrlearn.heads._any_head import in_safe_precision
-from isrlearn.heads._closed_forms import CLOSED_FORMS, Pooled
+from isrlearn.heads._closed_forms import CLOSED_FORMS
 from isrlearn.heads._loss import AddLoss, Loss, Sample, TakeSample, loss_of, shares_of
-from isrlearn.heads._row_weights import GroupFactors, group_factors
+from isrlearn.heads._row_weights import GroupFactors, Pooled, group_factors
 from isrlearn.heads._solver import (
     HeadCoordinates,
     Problem,

@@ -1,13 +1,14 @@
-"""Weights of rows in heads: what counts alike; none overflows."""
+"""Weights of rows in heads: what counts alike, and the moments of rows with these weights."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 import numpy as np
 
 from isrlearn.moments import SMALLEST, AllMoments
 from isrlearn.rows import Rows
+from isrlearn.subspace import Subspace
 from isrlearn.typing import Float64Array, IntArray, LabelArray
 
 # Mean weights beyond which a penalty is lost in rounding errors, or is all that counts.
@@ -188,3 +189,107 @@ def scheme_weights(rows: Rows, scheme: str) -> Float64Array:
     table = np.bincount(group, own, shape[0] * shape[1]).reshape(shape).astype(np.float64)
     factors = cell_factors(table[:, :-1], table[:, -1], scheme)
     return np.asarray(own * factors[rows.class_codes, rows.columns])
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Weight and mean of each class, and the scatter about these means.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (k,)
+        Weight of each class.
+    means : ndarray of shape (k, d)
+        Their means.
+    within : ndarray of shape (d, d) or None
+        Scatter of all rows about the mean of their class; None where only means are known.
+    rounding : ndarray of shape (d,)
+        Rounding error of each feature.
+    n_rows : int
+        Number of rows.
+    """
+
+    weights: Float64Array
+    means: Float64Array
+    within: Float64Array | None
+    rounding: Float64Array
+    n_rows: int
+
+    @classmethod
+    def of(cls, moments: AllMoments, factors: GroupFactors, *, scatters: bool) -> Self:
+        """Return the moments of all rows, weighted by factors of their groups.
+
+        Parameters
+        ----------
+        moments : AllMoments
+            Of all rows.
+        factors : GroupFactors
+            By class and environment.
+        scatters : bool
+            Whether more than means is needed.
+        """
+        parts, k = (moments.known, moments.others), len(factors.classes)
+        index = [np.searchsorted(factors.classes, m.classes)[m.class_index] for m in parts]
+        columns = moments.known.environment_index, np.full(len(moments.others.weights), -1)
+        totals, sums, weights = np.zeros(k), np.zeros((k, moments.known.n_features)), []
+        for part, codes, column in zip(parts, index, columns, strict=True):
+            own = 1.0 if factors.table is None else factors.table[codes, column]
+            weights.append(part.weights * own)
+            np.add.at(totals, codes, weights[-1])
+            np.add.at(sums, codes, weights[-1][:, None] * part.means)
+        means = sums / totals[:, None]
+        within = None
+        if scatters:
+            within = np.zeros((moments.known.n_features,) * 2)
+            for part, codes, weight in zip(parts, index, weights, strict=True):
+                for cell, w in enumerate(weight):
+                    away = part.means[cell] - means[codes[cell]]
+                    within += (w / part.weights[cell]) * part.known_scatters()[cell]
+                    within += np.outer(w * away, away)
+        rounding = np.max([m.precision * m.largest for m in parts], axis=0)
+        return cls(totals, means, within, rounding, moments.n_rows)
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.weights.sum())
+
+    def mean(self) -> Float64Array:
+        """Return the mean of all rows, (d,)."""
+        return np.asarray(self.weights @ self.means / self.total)
+
+    def covariance(self) -> Float64Array:
+        """Return the covariance of all rows about their mean, (d, d)."""
+        away = self.means - self.mean()
+        between = (away * self.weights[:, None]).T @ away
+        return np.asarray((self.known_within() + between) / self.total)
+
+    def known_within(self) -> Float64Array:
+        """Return the scatter within classes; moments without scatters are refused."""
+        if self.within is None:
+            raise ValueError("these moments hold means only, and scatters are needed.")
+        return self.within
+
+    def without(self, subspace: Subspace) -> "Pooled":
+        r"""Return the moments of the rows without their spurious part.
+
+        With :math:`P = I - U`, :math:`U = (1-s) D^T F` of low rank,
+        :math:`PSP^T = S - US - (US)^T + U S U^T`: no product of two d x d matrices.
+
+        Parameters
+        ----------
+        subspace : Subspace
+            What is removed.
+        """
+        means = np.asarray(subspace.project(self.means), dtype=np.float64)
+        if self.within is None or subspace.rank == 0:
+            return replace(self, means=means)
+        kept = 1 - subspace.scale
+        amounts = subspace.functionals @ self.within
+        removed = kept * (subspace.directions.T @ amounts)
+        both = kept**2 * (amounts @ subspace.functionals.T)
+        within = self.within - removed - removed.T
+        within += subspace.directions.T @ both @ subspace.directions
+        # What is left of a variance that was taken out whole is rounding of that variance.
+        left = np.sqrt(np.finfo(np.float64).eps * np.diag(self.within).clip(0) / self.total)
+        return replace(self, means=means, within=within, rounding=np.maximum(self.rounding, left))

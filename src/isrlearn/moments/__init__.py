@@ -2,6 +2,9 @@
 
 from isrlearn.moments._cells import (
     SMALLEST as SMALLEST,
+    AddCells as AddCells,
+    AddMoments as AddMoments,
+    AllMoments as AllMoments,
     CellMoments,
 )
 from isrlearn.moments._comparison import (
@@ -45,11 +48,6 @@ from isrlearn.moments._parts import (
     PartMoments as PartMoments,
     UnitSums as UnitSums,
     resampled as resampled,
-)
-from isrlearn.moments._passes import (
-    AddCells as AddCells,
-    AddMoments as AddMoments,
-    AllMoments as AllMoments,
 )
 from isrlearn.moments._sums import (
     LARGEST_IN_SINGLE as LARGEST_IN_SINGLE,

@@ -7,8 +7,8 @@ The target enters only through the cells. For a continuous target the moments ar
 (x, y) in each environment: the regression of x on y follows from them.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from isrlearn.moments._device_sums import device_moments
 from isrlearn.moments._sums import FEW_CELLS, cell_means, cell_sums
 from isrlearn.rows import (
     LARGEST,
+    UNKNOWN,
     Rows,
     check_number,
     check_rows,
     float_type,
-    on_device,
     overflow_message,
     refuse_not_finite,
     saved_moments,
@@ -140,9 +140,11 @@ class CellMoments:
         index = np.divmod(cells, max(len(rows.environments), 1))
         result = cls._zeros(rows.classes, rows.environments, *index, rows.X.shape[1], second_order)
         result.counts[:] = np.bincount(codes, minlength=len(cells) + 1)[:-1]
-        result.precision = float(np.finfo(float_type(rows.X)).eps)
+        there = not isinstance(rows.X, np.ndarray)
+        dtype = float_type(rows.X) if there else rows.X.dtype
+        result.precision = float(np.finfo(dtype).eps)
         given = rows.X, codes, len(cells), rows.sample_weight
-        if on_device(rows.X):
+        if there:
             sums = device_moments(*given, second_order)
             result.weights, result.means, result.scatters, result.largest = sums
         elif second_order or len(cells) > FEW_CELLS:
@@ -157,7 +159,7 @@ class CellMoments:
     def _is_finite(self, rows: Rows, codes: IntArray) -> bool:
         """Whether sums say that all rows are finite, also those of no cell."""
         others = codes == len(self.counts)
-        if self.scatters is None or on_device(rows.X) or not others.any():
+        if self.scatters is None or not isinstance(rows.X, np.ndarray) or not others.any():
             return bool(len(self.counts) and np.isfinite(self.means).all())
         with np.errstate(over="ignore", invalid="ignore"):
             return bool(np.isfinite(self.means).all() and np.isfinite(rows.X[others].sum()))
@@ -414,3 +416,84 @@ def _seen(labels: LabelArray, index: IntArray) -> tuple[LabelArray, IntArray]:
     """Drop the labels that no cell has."""
     seen, new_index = np.unique(index, return_inverse=True)
     return labels[seen], new_index.astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class AllMoments:
+    """Moments of the rows of known environment, and by class of the others.
+
+    Parameters
+    ----------
+    known : CellMoments
+        Of each (class, environment).
+    others : CellMoments
+        Of the rows of unknown environment, by class.
+    """
+
+    known: CellMoments
+    others: CellMoments
+
+    def __add__(self, other: "AllMoments") -> "AllMoments":
+        """Return the moments of the rows of both."""
+        return AllMoments(self.known + other.known, self.others + other.others)
+
+    def __iadd__(self, other: "AllMoments") -> Self:
+        """Add rows in place: a loop allocates nothing."""
+        self.known.absorb(other.known)
+        self.others.absorb(other.others)
+        return self
+
+    @classmethod
+    def with_others(cls, known: CellMoments, rows: Rows) -> Self:
+        """Return the moments of all rows, given those of known environment."""
+        second_order, unknown = known.scatters is not None, rows.environment_codes == UNKNOWN
+        if not unknown.any():
+            return cls(known, CellMoments.empty(rows.X.shape[1], second_order=second_order))
+        found = rows.take(unknown)
+        one, codes = np.zeros(1, dtype=np.intp), np.zeros_like(found.environment_codes)
+        found = replace(found, environments=one, environment_codes=codes)
+        return cls(known, CellMoments.from_checked(found, second_order=second_order))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.known.counts.sum() + self.others.counts.sum())
+
+
+@dataclass(frozen=True)
+class AddCells:
+    """The moments of the rows of known environment.
+
+    Parameters
+    ----------
+    second_order : bool
+        Whether scatters are needed.
+    """
+
+    title: ClassVar = "Moments"
+    works_on_device: ClassVar = True
+    second_order: bool
+
+    def __call__(self, rows: Rows) -> CellMoments:
+        """Return the moments of a chunk."""
+        return CellMoments.from_checked(rows, second_order=self.second_order)
+
+
+@dataclass(frozen=True)
+class AddMoments:
+    """The moments of all rows.
+
+    Parameters
+    ----------
+    second_order : bool
+        Whether scatters are needed.
+    """
+
+    title: ClassVar = "Moments"
+    works_on_device: ClassVar = True
+    second_order: bool
+
+    def __call__(self, rows: Rows) -> AllMoments:
+        """Return the moments of a chunk."""
+        known = CellMoments.from_checked(rows, second_order=self.second_order)
+        return AllMoments.with_others(known, rows)

@@ -39,20 +39,38 @@ def comparable(
     TinyCellWarning
         If a cell in use has fewer than five rows.
     """
-    if len(moments.environments) < 2:
-        raise ValueError(_too_few_environments(moments))
+    n_environments = len(moments.environments)
+    if n_environments < 2:
+        raise ValueError(
+            f"environments has {n_environments} distinct value(s) "
+            f"({brief(moments.environments.tolist())}), but differences between environments need "
+            "at least 2. Give a label that varies, or leave environments out to remove nothing."
+        )
     refuse_underflow(moments.largest)
-    _refuse_weights(moments.weights)
+    weights = moments.weights
+    if weights.max() * LIGHTEST**1.5 > weights.min():  # as no rows of one call may: from chunks
+        raise ValueError(
+            f"the weights of cells go from {weights.min():g} to {weights.max():g}, too far apart "
+            "to be compared: scale sample_weight in the same way in all chunks."
+        )
     classes = class_positions(moments, condition_on)
-    usable = np.isin(moments.class_index, classes)
-    if needs_spread:
-        usable &= moments.variances().any(axis=1)
+    chosen = np.isin(moments.class_index, classes)
+    usable = chosen & moments.variances().any(axis=1) if needs_spread else chosen
     cells_of_class = np.bincount(moments.class_index[usable], minlength=len(moments.classes))
     kept = usable & (cells_of_class[moments.class_index] >= 2)
     if not kept.any():
-        raise ValueError(_no_class_to_compare(moments, classes, usable))
-    _warn_of_empty_cells(moments, classes, usable)
-    _warn_of_tiny_cells(moments, kept)
+        raise ValueError(_no_class_to_compare(moments, classes, usable, chosen & ~usable))
+    if usable.sum() < len(classes) * n_environments:
+        _warn_of_empty_cells(moments, classes, chosen & ~usable)
+    few = kept & (moments.counts < TINY_CELL_ROWS)
+    if few.any():
+        named = zip(_names(moments, few), moments.counts[few], strict=True)
+        warn_user(
+            f"cells with fewer than {TINY_CELL_ROWS} rows: "
+            f"{_some([f'{name} has {n}' for name, n in named])}. Their moments are mostly noise; "
+            "merge environments or add rows.",
+            TinyCellWarning,
+        )
     return moments if kept.all() else moments.take(kept)
 
 
@@ -114,23 +132,6 @@ def class_positions(moments: CellMoments, condition_on: Any) -> IntArray:
     return np.unique([known.index(label) for label in wanted])
 
 
-def _refuse_weights(weights: Float64Array) -> None:
-    """Raise an error if cells differ in weight as no rows of one call may: they came in chunks."""
-    if weights.max() * LIGHTEST**1.5 > weights.min():
-        raise ValueError(
-            f"the weights of cells go from {weights.min():g} to {weights.max():g}, too far apart "
-            "to be compared: scale sample_weight in the same way in all chunks."
-        )
-
-
-def _too_few_environments(moments: CellMoments) -> str:
-    return (
-        f"environments has {len(moments.environments)} distinct value(s) "
-        f"({brief(moments.environments.tolist())}), but differences between environments need at "
-        "least 2. Give a label that varies, or leave environments out to remove nothing."
-    )
-
-
 def refuse_underflow(largest_values: Float64Array) -> None:
     """Raise a ValueError if squares of all features vanish.
 
@@ -147,52 +148,32 @@ def refuse_underflow(largest_values: Float64Array) -> None:
         )
 
 
-def _no_class_to_compare(moments: CellMoments, classes: IntArray, usable: BoolArray) -> str:
-    where, flat = _names(moments, usable), _names(moments, _flat(moments, classes, usable))
+def _no_class_to_compare(
+    moments: CellMoments, classes: IntArray, usable: BoolArray, flat: BoolArray
+) -> str:
     labels = moments.classes[classes].tolist()
     what = f"no class out of {brief(labels)}" if len(moments.classes) > 1 else "nothing"
-    if flat:
-        why, way_out = (
-            f"single or identical rows in {_some(flat)}",
-            "add rows or merge environments",
-        )
-    elif where:
-        why = f"each is seen in one environment only ({_some(where)})"
+    if flat.any():
+        why = f"single or identical rows in {_some(_names(moments, flat))}"
+        way_out = "add rows or merge environments"
+    elif usable.any():
+        why = f"each is seen in one environment only ({_some(_names(moments, usable))})"
         way_out = "use environments that share classes"
     else:
         why, way_out = "no row of these has a known environment", "give the environments of some"
     return f"{what} can be compared between two environments: {why}. To go on, {way_out}."
 
 
-def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, usable: BoolArray) -> None:
+def _warn_of_empty_cells(moments: CellMoments, classes: IntArray, flat: BoolArray) -> None:
     table = moments.counts_table()
     empty = [_name(moments, c, e) for c in classes for e in np.flatnonzero(table[c] == 0)]
-    flat = _names(moments, _flat(moments, classes, usable))
     notes = [f"no rows of {_some(empty)}"] if empty else []
-    notes += [f"single or identical rows in {_some(flat)}"] if flat else []
-    if notes:
-        warn_user(
-            f"{'; '.join(notes)}. These cells are left out, and so is a class that is left with "
-            "fewer than two environments.",
-            EmptyCellWarning,
-        )
-
-
-def _warn_of_tiny_cells(moments: CellMoments, kept: BoolArray) -> None:
-    few = kept & (moments.counts < TINY_CELL_ROWS)
-    named = zip(_names(moments, few), moments.counts[few], strict=True)
-    tiny = [f"{name} has {n}" for name, n in named]
-    if tiny:
-        warn_user(
-            f"cells with fewer than {TINY_CELL_ROWS} rows: {_some(tiny)}. Their moments are mostly "
-            "noise; merge environments or add rows.",
-            TinyCellWarning,
-        )
-
-
-def _flat(moments: CellMoments, classes: IntArray, usable: BoolArray) -> BoolArray:
-    """Return the mask of cells that have rows, but none of use."""
-    return ~usable & np.isin(moments.class_index, classes)
+    notes += [f"single or identical rows in {_some(_names(moments, flat))}"] if flat.any() else []
+    warn_user(
+        f"{'; '.join(notes)}. These cells are left out, and so is a class that is left with "
+        "fewer than two environments.",
+        EmptyCellWarning,
+    )
 
 
 def _names(moments: CellMoments, cells: BoolArray) -> list[str]:

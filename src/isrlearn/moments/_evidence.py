@@ -384,6 +384,8 @@ class CellEvidence(NamedTuple):
     observed: Evidence
     n_rows: float
     """Weight of all rows, in units of rows."""
+    pairs: Any = None
+    """Pairs of environments that are compared; None where all are at once."""
 
     @classmethod
     def of(cls, cells: CellMoments, cond: Conditioned) -> "CellEvidence":

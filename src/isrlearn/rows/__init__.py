@@ -36,13 +36,6 @@ from isrlearn.rows._labels import (
     refuse_text as refuse_text,
     too_many_values as too_many_values,
 )
-from isrlearn.rows._parameters import (
-    check_number as check_number,
-    check_removal as check_removal,
-    check_scale as check_scale,
-    is_between as is_between,
-    seeded as seeded,
-)
 from isrlearn.rows._saved_arrays import (
     require_names as require_names,
     require_protocol as require_protocol,
@@ -68,11 +61,16 @@ from isrlearn.rows._validation import (
     LIGHTEST as LIGHTEST,
     Rows as Rows,
     check_features as check_features,
+    check_number as check_number,
+    check_removal as check_removal,
     check_rows as check_rows,
+    check_scale as check_scale,
     check_scored as check_scored,
     check_weights as check_weights,
+    is_between as is_between,
     refuse_continuous as refuse_continuous,
     refuse_not_finite as refuse_not_finite,
+    seeded as seeded,
 )
 
 __all__ = ["ChunkedRows"]

@@ -41,6 +41,8 @@ WAYS: Final = {"NaN": "fill the gaps first (sklearn.impute)", "infinity": "repla
 
 def as_rows(X: Any, name: str = "X") -> Any:
     """Return features that may be numbers in rows and columns, of at least one each."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in PLAIN:
+        return X
     refuse_sparse(X, name)
     X = as_numbers(X, name)
     shape = tuple(getattr(X, "shape", (1, 1)))

@@ -1,15 +1,18 @@
-"""The one place that checks and encodes features, labels, environments and weights."""
+"""The one place that checks and encodes features, labels, environments, weights, parameters."""
 
+import sys
 from collections.abc import Mapping, Set, Sized
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_X_y
+from sklearn.utils import check_array, check_random_state, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
+from isrlearn.display import brief
 from isrlearn.rows._device import float_type, not_finite, on_device, take_rows, to_host
 from isrlearn.rows._features import (
     WAYS,
@@ -32,6 +35,64 @@ from isrlearn.rows._labels import (
     refuse_text,
 )
 from isrlearn.typing import FLOATS, Float64Array, FloatArray, IntArray, LabelArray
+
+
+def seeded(random_state: Any) -> np.random.RandomState:
+    """Return the source of random numbers that a user named.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        A seed, a source, or None for another one each time.
+    """
+    try:
+        source: np.random.RandomState = check_random_state(random_state)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(
+            f"random_state={brief(random_state)} must be a whole number from 0 to {2**32 - 1}, a "
+            "numpy.random.RandomState, or None for another one each time."
+        ) from None
+    return source
+
+
+def check_number(
+    name: str, value: Any, least: float, largest: float = np.inf, *, whole: bool = False
+) -> None:
+    """Raise `ValueError` unless `value` is a number from `least` to `largest`."""
+    kind: Any = Integral if whole else Real
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if not is_number or not least <= value <= largest or value > sys.float_info.max:
+        what = "a whole number" if whole else "a number"
+        limits = f"of at least {least}" if largest == np.inf else f"from {least} to {largest}"
+        raise ValueError(f"{name}={brief(value)} must be {what} {limits}.")
+
+
+def is_between(value: Any, least: float, most: float) -> bool:
+    """Whether a value is a number from `least` to `most`: without a conversion that may fail."""
+    kind: Any = Real
+    return isinstance(value, kind) and bool(least <= value <= most)
+
+
+def check_scale(scale: Any) -> float:
+    """Return `scale` as a float in [0, 1]."""
+    if isinstance(scale, bool) or not is_between(scale, 0, 1):
+        raise ValueError(
+            f"scale={brief(scale)} is not a number in [0, 1]: 0 removes the spurious directions, "
+            "1 leaves them as they are."
+        )
+    return float(scale)
+
+
+def check_removal(scale: Any, reduced: Any) -> None:
+    """Raise an error unless directions are shrunk to `scale`, or dropped altogether."""
+    if not isinstance(reduced, bool | np.bool_):
+        raise ValueError(f"reduced={brief(reduced)} must be True or False.")
+    if check_scale(scale) != 0 and reduced:
+        raise ValueError(
+            f"reduced=True drops the spurious directions, so scale={brief(scale)} has no meaning: "
+            "use scale=0, or reduced=False to shrink them."
+        )
+
 
 HEAVIEST, FAINTEST = 1e200, 1e-300  # weights that can be summed, and inverted
 LIGHTEST: Final = 1e-100  # relative to the heaviest of the rows
@@ -128,14 +189,19 @@ def check_rows(
     numeric : bool, default=False
         Whether y is a continuous target; then all rows are of one class.
     """
-    there = on_device(X)
+    there = not isinstance(X, np.ndarray) and on_device(X)
     X = X if there else as_rows(X)
-    y, environments, sample_weight = map(to_host, (y, environments, sample_weight))
+    y, environments, sample_weight = (
+        column if column is None or isinstance(column, np.ndarray) else to_host(column)
+        for column in (y, environments, sample_weight)
+    )
     _check_lengths(X, y=y, environments=environments, sample_weight=sample_weight)
     # Of a table the columns are named in the message, so it is looked through at once.
     finite = (look_for_nan or not isinstance(X, np.ndarray)) and not there
     X, y = _check_X_y(X, y, estimator, reset, finite, numeric)
-    weights = check_weights(sample_weight, X.shape[0], may_be_zero=chunk)
+    weights = None
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, X.shape[0], may_be_zero=chunk)
     if environments is not None:
         environments = as_labels(environments, "environments", X.shape[0])
     if weights is not None and not weights.all():  # before labels are encoded: these are no rows
@@ -168,7 +234,7 @@ def _check_X_y(
         # scikit-learn would look behind a mask, and does not know NumPy's strings of any length.
         if np.ma.isMaskedArray(y) or getattr(getattr(y, "dtype", None), "kind", "") == "T":
             y = labels
-    if on_device(X):
+    if not isinstance(X, np.ndarray) and on_device(X):
         X = _check_device(X, estimator, reset)
         # Only y is looked at.
         return X, _check_X_y(np.zeros((X.shape[0], 1)), y, None, reset, finite, numeric)[1]
@@ -242,7 +308,7 @@ def check_weights(
 
 def check_features(X: Any, estimator: BaseEstimator) -> FloatArray:
     """Check the features that a fitted estimator is to transform or to predict."""
-    if on_device(X):
+    if not isinstance(X, np.ndarray) and on_device(X):
         there: FloatArray = _check_device(X, estimator, reset=False, fitting=False)
         refuse_not_finite(there)
         return there

@@ -5,11 +5,6 @@ from isrlearn.subspace._joint import (
     joint_directions as joint_directions,
     joint_values as joint_values,
 )
-from isrlearn.subspace._rank import (
-    AUTO as AUTO,
-    check_n_spurious as check_n_spurious,
-    check_search as check_search,
-)
 from isrlearn.subspace._rank_test import (
     RankChoice,
     RankStep,
@@ -18,11 +13,16 @@ from isrlearn.subspace._rank_test import (
 )
 from isrlearn.subspace._recovery import (
     Found as Found,
-    cells_of_pairs as cells_of_pairs,
+    evidence_of_pairs as evidence_of_pairs,
     subspace_from_both as subspace_from_both,
     subspace_from_covariances as subspace_from_covariances,
     subspace_from_means as subspace_from_means,
     subspace_given_response as subspace_given_response,
+)
+from isrlearn.subspace._rounding import (
+    AUTO as AUTO,
+    check_n_spurious as check_n_spurious,
+    check_search as check_search,
 )
 from isrlearn.subspace._subspace import (
     Subspace,

@@ -45,8 +45,6 @@ def choose_pairs(cells: CellMoments, pairs: Any) -> list[Pair]:
     list of Pair
         At least one.
     """
-    if isinstance(pairs, list) and all(isinstance(pair, Pair) for pair in pairs):
-        return pairs
     if isinstance(pairs, str) and pairs == "all":
         return _most_informative(cells)
     if isinstance(pairs, str) and pairs == "distinct":

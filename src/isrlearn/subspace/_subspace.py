@@ -23,7 +23,6 @@ from isrlearn.rows import (
     shape_of,
     to_device,
 )
-from isrlearn.subspace._spectra import fix_signs
 from isrlearn.typing import Float64Array, FloatArray
 
 __all__ = ["Subspace"]
@@ -420,3 +419,14 @@ def _in_type(values: Any, dtype: Any, name: str) -> Any:
             f"{np.dtype(dtype)}: pass the head in a wider type, or scale the features."
         )
     return array
+
+
+def fix_signs(vectors: Float64Array) -> Float64Array:
+    """Make the entry of largest absolute value of each row positive, the first of equal ones.
+
+    Equal up to 1e-6: rounding must not decide between them.
+    """
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=1)[:, None], axis=1)
+    negative = vectors[np.arange(len(vectors)), first] < 0
+    return np.where(negative[:, None], -vectors, vectors)
