@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from isrlearn.diagnosis import Diagnosis
-from isrlearn.display import brief, is_one_of
+from isrlearn.display import brief
 from isrlearn.estimators._folding import fold
 from isrlearn.estimators._transformers import (
     ISR,
@@ -188,7 +188,7 @@ class ISRPredictor(SubspaceAttributes, BaseEstimator):
 
 def check_group_weight(group_weight: Any) -> None:
     """Raise `ValueError` unless a weighting of groups is known."""
-    if not is_one_of(group_weight, GROUP_WEIGHTS):
+    if not isinstance(group_weight, str | None) or group_weight not in GROUP_WEIGHTS:
         raise ValueError(f"group_weight={brief(group_weight)} must be 'balanced', 'class' or None.")
 
 

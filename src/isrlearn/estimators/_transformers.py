@@ -35,8 +35,8 @@ from isrlearn.rows import (
     RowSource,
     as_source,
     check_features,
-    check_removal,
     check_rows,
+    check_scale,
     seeded,
 )
 from isrlearn.subspace import (
@@ -380,7 +380,13 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         """Raise an error if a parameter has a value that it cannot have."""
         check_n_spurious(self.n_spurious)
         check_search(self.alpha, self.rank_test, self.n_permutations)
-        check_removal(self.scale, self.reduced)
+        if not isinstance(self.reduced, bool | np.bool_):
+            raise ValueError(f"reduced={brief(self.reduced)} must be True or False.")
+        if check_scale(self.scale) != 0 and self.reduced:
+            raise ValueError(
+                f"reduced=True drops the spurious directions, so scale={brief(self.scale)} has no "
+                "meaning: use scale=0, or reduced=False to shrink them."
+            )
 
     def _find(
         self, moments: CellMoments, null: Null | None, *, given_classes: bool = True
@@ -396,16 +402,15 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "environments has no known value: all are None or NaN. Give the environment of "
                 "some rows, or leave the argument out to remove nothing."
             )
-        nothing = Found(Subspace.nothing(self.n_features_in_))
         if len(moments.environments) == 0:
             warn_user(
                 f"{type(self).__name__} was fitted without environments: nothing can be seen to "
                 "differ, so nothing is removed. Pass environments= to fit.",
                 SingleEnvironmentWarning,
             )
-            return nothing
+            return Found(Subspace.nothing(self.n_features_in_))
         if not self._automatic and self.n_spurious == 0:
-            return nothing  # asked for nothing: nothing to compare
+            return Found(Subspace.nothing(self.n_features_in_))  # asked for: nothing to compare
         if self._automatic and null is None:
             raise ValueError(
                 "n_spurious='auto' was set after rows had been added: the test needs parts of all "

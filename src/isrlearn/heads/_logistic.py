@@ -312,7 +312,19 @@ def fit_logistic(
     # Over chunks a good start makes a few passes enough for what many would be needed for.
     tol = head.tol if isinstance(source, InMemory) else min(head.tol, SOLVED)
     found = logistic.solved(tol, head.max_iter)
-    _warn_of_no_end(head, found, tol)
+    reached = f"the gradient is {found.steepest:.1e}, wanted {tol:.1e}"
+    if not found.steepest <= tol and found.n_iter >= head.max_iter:
+        warn_user(
+            f"the head is not solved after max_iter={head.max_iter} iterations: {reached}. Raise "
+            "max_iter, or scale the features.",
+            ConvergenceWarning,
+        )
+    elif not found.steepest <= max(FAR_FROM_SOLVED * tol, LEAST_WORTH_A_WORD):
+        warn_user(
+            f"the head is solved as far as rounding allows: {reached}. Centre and scale the "
+            "features, or give them in double precision.",
+            ConvergenceWarning,
+        )
     inside = logistic.problem.coordinates
     head.coef_, head.intercept_ = inside.unmapped(found.weight, found.bias)
     if isinstance(source, InMemory):
@@ -406,19 +418,3 @@ def separation(
     if unit == 0:
         return float(least.max(initial=0.0)) or 1.0
     return float(unit * np.sqrt(shares @ np.sum((away / unit) ** 2, axis=1)))
-
-
-def _warn_of_no_end(head: Any, found: Solution, tol: float) -> None:
-    reached = f"the gradient is {found.steepest:.1e}, wanted {tol:.1e}"
-    if not found.steepest <= tol and found.n_iter >= head.max_iter:
-        warn_user(
-            f"the head is not solved after max_iter={head.max_iter} iterations: {reached}. Raise "
-            "max_iter, or scale the features.",
-            ConvergenceWarning,
-        )
-    elif not found.steepest <= max(FAR_FROM_SOLVED * tol, LEAST_WORTH_A_WORD):
-        warn_user(
-            f"the head is solved as far as rounding allows: {reached}. Centre and scale the "
-            "features, or give them in double precision.",
-            ConvergenceWarning,
-        )

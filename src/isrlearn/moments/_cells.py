@@ -151,18 +151,17 @@ class CellMoments:
             result._add_cell_by_cell(rows, codes)
         elif len(rows.X):
             result.weights[:], result.means[:], result.largest = cell_means(*given)
-        if not rows.seen_finite and not result._is_finite(rows, codes):
-            refuse_not_finite(rows.X)
+        if not rows.seen_finite:
+            finite = len(cells) > 0 and bool(np.isfinite(result.means).all())
+            if second_order and not there and result.counts.sum() < len(codes):
+                # Rows of no cell are in no scatter, but must be finite like all others.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    others = rows.X[codes == len(cells)].sum()
+                finite = bool(np.isfinite(result.means).all() and np.isfinite(others))
+            if not finite:
+                refuse_not_finite(rows.X)
         result._refuse_overflow()
         return result
-
-    def _is_finite(self, rows: Rows, codes: IntArray) -> bool:
-        """Whether sums say that all rows are finite, also those of no cell."""
-        others = codes == len(self.counts)
-        if self.scatters is None or not isinstance(rows.X, np.ndarray) or not others.any():
-            return bool(len(self.counts) and np.isfinite(self.means).all())
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isfinite(self.means).all() and np.isfinite(rows.X[others].sum()))
 
     def _add_cell_by_cell(self, rows: Rows, codes: IntArray) -> None:
         order = np.argsort(codes, kind="stable")

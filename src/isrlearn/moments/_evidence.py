@@ -140,7 +140,10 @@ def mean_evidence(cond: Conditioned) -> Float64Array:
     For classes these are :math:`\sqrt{n_{ce}}\,(m_{ce} - m_c)`. The sum of squares of a column is
     the likelihood ratio of equal means when the noise has unit variance.
     """
-    rows = _root(cond.grams) @ (cond.coefs - common_coefs(cond))
+    values, vectors = np.linalg.eigh(cond.grams)
+    scaled = vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
+    root = scaled @ np.swapaxes(vectors, -1, -2)
+    rows = root @ (cond.coefs - common_coefs(cond))
     return np.asarray(rows.reshape(*rows.shape[:-3], -1, rows.shape[-1]))
 
 
@@ -168,13 +171,6 @@ def covariance_evidence(cond: Conditioned) -> Float64Array:
         total = np.maximum(weights[..., own].sum(axis=-1), 1.0)[..., None, None]
         pooled.append(scaled[..., own, :, :].sum(axis=-3) / np.sqrt(2 * total))
     return np.stack(pooled, axis=-3)
-
-
-def _root(grams: Float64Array) -> Float64Array:
-    """Return the symmetric root of each Gram matrix."""
-    values, vectors = np.linalg.eigh(grams)
-    scaled = vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
-    return np.asarray(scaled @ np.swapaxes(vectors, -1, -2))
 
 
 FEW_COORDINATES: Final = 20
@@ -238,7 +234,9 @@ def frame_of(total: Float64Array, rounding: Float64Array, n_rows: float, n_cells
         How many covariances are to be compared in the leading coordinates.
     """
     values, vectors, scale = principal_axes(total, rounding, overwrite=True)
-    most = _most_coordinates(n_rows, n_cells)
+    by_memory = int(np.sqrt(MOST_ENTRIES / n_cells))
+    by_rows = max(FEW_COORDINATES, int(n_rows / ROWS_PER_COORDINATE))
+    most = max(2, min(MOST_COORDINATES, by_memory, by_rows))
     root = np.sqrt(values + ridge(values, most))
     weakest = float((root[-1] / root[0]) ** 2) if len(root) else 1.0
     forward = vectors / scale[:, None]
@@ -335,12 +333,6 @@ def total_covariance(cond: Conditioned) -> Float64Array:
     total += contrasts.T @ contrasts
     total /= cond.grams[:, 0, 0].sum()
     return total
-
-
-def _most_coordinates(n_rows: float, n_cells: int) -> int:
-    by_memory = int(np.sqrt(MOST_ENTRIES / n_cells))
-    by_rows = max(FEW_COORDINATES, int(n_rows / ROWS_PER_COORDINATE))
-    return max(2, min(MOST_COORDINATES, by_memory, by_rows))
 
 
 def eigen_system(symmetric: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -132,7 +132,12 @@ def cell_sums(
                 scatter += values.T @ values
     missed /= total
     if scatter is not None:
-        _finish(scatter, missed, total, unit)
+        # What the provisional mean missed is taken out in panels, without a d x d matrix.
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
+            for start in range(0, d, PANEL):
+                own = slice(start, start + PANEL)
+                scatter[own] -= np.outer(total * missed[own], missed)
+                scatter[own] *= unit
     centre = np.zeros(d) if provisional is None else provisional.astype(values.dtype)
     with np.errstate(invalid="ignore"):  # the caller looks for what is not finite
         return CellSums(total * unit, centre.astype(np.float64) + missed, largest)
@@ -161,7 +166,11 @@ def cell_means(
     -------
     CellMeans
     """
-    found = _cell_means(X, codes, n_cells, weights, _needs_double(X[:SAMPLE]))
+    sample = X[:SAMPLE]
+    double = X.dtype == np.float64 or X.shape[1] <= WIDE or _extreme(sample)
+    if not double:  # sums in single precision lose digits far from zero
+        double = bool(np.any(np.abs(sample.mean(axis=0)) > FAR * sample.std(axis=0)))
+    found = _cell_means(X, codes, n_cells, weights, double)
     if not np.isfinite(found.means).all():  # perhaps in single precision only
         found = _cell_means(X, codes, n_cells, weights, True)
     return found
@@ -228,7 +237,7 @@ class _StackedSums:
         self, block: FloatArray, codes: IntArray, shares: Float64Array | None
     ) -> Float64Array:
         """Return the sums of a block, (m, d)."""
-        stacks = in_stacks(_as_type(block, self.converted))
+        stacks = in_stacks(block if self.converted is None else _as_type(block, self.converted))
         k, rows = stacks.shape[:2]
         indicators = self.indicators[: len(block) * len(self.cells)].reshape(k, -1, rows)
         np.equal(codes.reshape(k, 1, rows), self.cells, out=indicators)
@@ -289,23 +298,6 @@ def _as_type(block: FloatArray, buffer: FloatArray | None) -> FloatArray:
     return converted
 
 
-def _finish(scatter: Float64Array, missed: Float64Array, total: float, unit: float) -> None:
-    """Take out of a scatter what the provisional mean missed; in panels, without a d x d matrix."""
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks for what overflowed
-        for start in range(0, len(missed), PANEL):
-            own = slice(start, start + PANEL)
-            scatter[own] -= np.outer(total * missed[own], missed)
-            scatter[own] *= unit
-
-
-def _needs_double(sample: FloatArray) -> bool:
-    """Whether sums of rows like these must be taken in double precision."""
-    if sample.dtype == np.float64 or sample.shape[1] <= WIDE or _extreme(sample):
-        return True
-    mean, spread = sample.mean(axis=0), sample.std(axis=0)
-    return bool(np.any(np.abs(mean) > FAR * spread))
-
-
 def _extreme(sample: FloatArray) -> bool:
     """Whether squares of such values leave the range of float32."""
     largest = float(np.abs(sample).max(initial=0.0))
@@ -314,20 +306,14 @@ def _extreme(sample: FloatArray) -> bool:
 
 def largest_values(block: FloatArray) -> Float64Array:
     """Return max |x| of each column, (d,)."""
-    folded = _folded(block)
+    # Along columns NumPy goes row by row, which is slow where a row has few entries: many rows of
+    # few columns are read as fewer, longer rows, and the last ones again.
+    folded, n_folded = block, len(block) // ROWS_FOLDED
+    few = block.shape[1] <= FEW_COLUMNS and block.flags.c_contiguous
+    if n_folded >= ROWS_FOLDED and few:
+        folded = block[: n_folded * ROWS_FOLDED].reshape(n_folded, -1)
     largest = np.maximum(folded.max(axis=0), -folded.min(axis=0))
     if folded is not block:
         largest = largest.reshape(ROWS_FOLDED, -1).max(axis=0)
         largest = np.maximum(largest, np.abs(block[-ROWS_FOLDED:]).max(axis=0))
     return np.asarray(largest, dtype=np.float64)
-
-
-def _folded(block: FloatArray) -> FloatArray:
-    """Return many rows of few columns as fewer, longer rows; the last ones may be left out.
-
-    Along columns NumPy goes row by row, which is slow where a row has few entries.
-    """
-    n_folded = len(block) // ROWS_FOLDED
-    if n_folded < ROWS_FOLDED or block.shape[1] > FEW_COLUMNS or not block.flags.c_contiguous:
-        return block
-    return block[: n_folded * ROWS_FOLDED].reshape(n_folded, -1)

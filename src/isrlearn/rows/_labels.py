@@ -196,7 +196,7 @@ def as_target(y: Any) -> Any:
             "per row."
         )
     y = of_tensor(y, "y") if hasattr(y, "detach") else y
-    shape = shape_of(y)
+    shape = y.shape if isinstance(y, np.ndarray) else shape_of(y)
     if len(shape) > 1 and shape[1] != 1:
         raise ValueError(
             f"y should be a 1d array, got an array of shape {shape} instead: fit one model for "

@@ -67,15 +67,9 @@ def check_number(
         raise ValueError(f"{name}={brief(value)} must be {what} {limits}.")
 
 
-def is_between(value: Any, least: float, most: float) -> bool:
-    """Whether a value is a number from `least` to `most`: without a conversion that may fail."""
-    kind: Any = Real
-    return isinstance(value, kind) and bool(least <= value <= most)
-
-
 def check_scale(scale: Any) -> float:
     """Return `scale` as a float in [0, 1]."""
-    if isinstance(scale, bool) or not is_between(scale, 0, 1):
+    if isinstance(scale, bool) or not isinstance(scale, NUMBER) or not 0 <= scale <= 1:
         raise ValueError(
             f"scale={brief(scale)} is not a number in [0, 1]: 0 removes the spurious directions, "
             "1 leaves them as they are."
@@ -83,18 +77,8 @@ def check_scale(scale: Any) -> float:
     return float(scale)
 
 
-def check_removal(scale: Any, reduced: Any) -> None:
-    """Raise an error unless directions are shrunk to `scale`, or dropped altogether."""
-    if not isinstance(reduced, bool | np.bool_):
-        raise ValueError(f"reduced={brief(reduced)} must be True or False.")
-    if check_scale(scale) != 0 and reduced:
-        raise ValueError(
-            f"reduced=True drops the spurious directions, so scale={brief(scale)} has no meaning: "
-            "use scale=0, or reduced=False to shrink them."
-        )
-
-
 HEAVIEST, FAINTEST = 1e200, 1e-300  # weights that can be summed, and inverted
+NUMBER: Any = Real  # with an order that type checkers do not know
 LIGHTEST: Final = 1e-100  # relative to the heaviest of the rows
 
 
@@ -229,7 +213,7 @@ def _check_X_y(
     if numeric:
         refuse_text(y)
         y = as_numbers(y, "y")
-    elif len(shape_of(y)) == 1:
+    elif len(y.shape if isinstance(y, np.ndarray) else shape_of(y)) == 1:
         labels = as_labels(y, "y")
         # scikit-learn would look behind a mask, and does not know NumPy's strings of any length.
         if np.ma.isMaskedArray(y) or getattr(getattr(y, "dtype", None), "kind", "") == "T":
@@ -370,18 +354,16 @@ def _check_device(
 
 
 def _check_lengths(X: Any, **others: Any) -> None:
-    n_rows = _length_of(X)
-    for name, values in others.items():
-        length = _length_of(values)
+    lengths = {}
+    for name, values in ({"X": X} | others).items():
+        if hasattr(values, "shape"):
+            lengths[name] = int(values.shape[0]) if len(values.shape) else None
+        elif isinstance(values, Sized) and not isinstance(values, str | Mapping | Set):
+            lengths[name] = len(values)
+    # Where there is no length, scikit-learn's own message is the better one.
+    n_rows = lengths.pop("X", None)
+    for name, length in lengths.items():
         if n_rows is not None and length is not None and length != n_rows:
             raise ValueError(
                 f"{name} has {length} values but X has {n_rows} rows: give one value per row."
             )
-
-
-def _length_of(values: Any) -> int | None:
-    """Return how many rows there are, or None where scikit-learn's own message is the better."""
-    if hasattr(values, "shape"):
-        return int(values.shape[0]) if len(values.shape) else None
-    sized = isinstance(values, Sized) and not isinstance(values, str | Mapping | Set)
-    return len(values) if sized else None

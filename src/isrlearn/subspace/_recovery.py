@@ -42,11 +42,13 @@ from isrlearn.subspace._rounding import (
     is_suspicious,
     mean_rounding,
     n_identified,
+    norms,
+    rounding_unit,
     turn_between,
     turn_by_rounding,
     turn_of_covariances,
     turn_of_flag_mean,
-    turn_of_means,
+    turn_over_gap,
     warn_of_dropped,
     warn_of_little_noise,
     warn_of_pairs_left_out,
@@ -219,10 +221,19 @@ def subspace_from_means(
     as_in_paper = len(class_positions(moments, condition_on)) == 1
     weights = np.ones(len(cells.means)) if as_in_paper else cells.weights
     spectrum = mean_spectrum(mean_contrasts(cells.means, weights, cells.class_index))
-    identified, sizes = _n_spanned(cells), np.sqrt(spectrum.values)
+    # Weights cannot change what is spanned: for that every environment counts once.
+    alone = spectrum
+    if not as_in_paper:
+        every = np.ones(len(cells.means))
+        alone = mean_spectrum(mean_contrasts(cells.means, every, cells.class_index))
+    rounding = mean_rounding(alone.vectors, cells.largest, cells.precision, cells.counts.min())
+    # Singular values, not their squares, are differences of means: that is where rounding acts.
+    identified = n_identified(np.sqrt(alone.values), rounding)
+    sizes = np.sqrt(spectrum.values)
 
     def leading(rank: int) -> Leading:
-        return Leading(spectrum, identified, turn_of_means(sizes, rank, cells))
+        off = rounding_unit(cells) * (float(norms(cells.largest)) + sizes[0])
+        return Leading(spectrum, identified, turn_over_gap(off, sizes, rank))
 
     return _own_directions(rank, cells, moments.centre(), leading, "means", scale)
 
@@ -336,15 +347,16 @@ def _own_directions(
         forward = rank.evidence.frame.forward
         choice, workings = rank.choose(
             lambda rank: leading(rank).spectrum.vectors[:rank] @ forward,
-            most=min(leading(0).identified, cells.n_features - 1),
+            most=min(leading(0).identified, len(centre) - 1),
             orders=orders,
         )
         rank = choice.rank
     found = leading(rank)
     where = f"the {orders} of {len(cells.environments)} environments"
-    check_rank(rank, found.identified, cells.n_features, where)
+    check_rank(rank, found.identified, len(centre), where)
     warn_of_turn(found.turn, orders)
-    warn_of_pairs_left_out(found.n_left_out, found.n_pairs, rank)
+    if found.n_left_out:
+        warn_of_pairs_left_out(found.n_left_out, found.n_pairs, rank)
     # The centre is that of all cells, also of classes that were not compared: else conditioning on
     # one class would move every row to where that class is.
     values, vectors = found.spectrum
@@ -367,18 +379,6 @@ def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> Leadin
         sum(0 < pair.identified < rank for pair in found),
         len(found),
     )
-
-
-def _n_spanned(cells: CellMoments) -> int:
-    r"""Return how many directions the means span: at most :math:`\sum_c (E_c - 1)`.
-
-    Every environment counts once, since weights cannot change what is spanned.
-    """
-    every = np.ones(len(cells.means))
-    values, vectors = mean_spectrum(mean_contrasts(cells.means, every, cells.class_index))
-    rounding = mean_rounding(vectors, cells.largest, cells.precision, cells.counts.min())
-    # Singular values, not their squares, are differences of means: that is where rounding acts.
-    return n_identified(np.sqrt(values), rounding)
 
 
 def _leading(cells: CellMoments, pair: Pair, rank: int) -> Leading:

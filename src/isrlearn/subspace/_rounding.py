@@ -8,7 +8,7 @@ more than a user should not know of.
 
 import math
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
@@ -25,10 +25,11 @@ from isrlearn.moments import (
     feature_scales,
     mean_evidence,
 )
-from isrlearn.rows import WIDE, is_between
+from isrlearn.rows import WIDE
 from isrlearn.subspace._joint import Joint
 from isrlearn.typing import Float64Array, IntArray
 
+NUMBER: Any = Real  # with an order that type checkers do not know
 AUTO: Final = "auto"
 MOST_PERMUTATIONS: Final = 100_000
 RANK_TESTS: Final = ("permutation", "moments")
@@ -54,7 +55,7 @@ def n_identified(values: Float64Array, rounding: Float64Array) -> int:
 
 def rounding_unit(cells: CellMoments) -> float:
     """Return the relative rounding error of sums: beyond 256 features that of the rows."""
-    wide = cells.n_features > WIDE
+    wide = len(cells.largest) > WIDE
     return max(cells.precision if wide else 0.0, float(np.finfo(np.float64).eps))
 
 
@@ -125,7 +126,7 @@ def check_n_spurious(n_spurious: Any) -> None:
 
 def check_search(alpha: Any, rank_test: Any, n_permutations: Any) -> None:
     """Raise an error unless the parameters of the rank test make sense together."""
-    if not is_between(alpha, 0, 1) or alpha in (0, 1):
+    if not isinstance(alpha, NUMBER) or not 0 < alpha < 1:
         raise ValueError(f"alpha={brief(alpha)} must be a number between 0 and 1, such as 0.01.")
     if not isinstance(rank_test, str) or rank_test not in RANK_TESTS:
         raise ValueError(f"rank_test={brief(rank_test)} must be one of {RANK_TESTS}.")
@@ -195,22 +196,6 @@ EPSILON: Final = float(np.finfo(np.float64).eps)
 NAMED: Final = 3  # columns in a message
 
 
-def turn_of_means(sizes: Float64Array, rank: int, cells: CellMoments) -> float:
-    """Return by how much rounding errors may turn the directions of means, in radians.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (d,)
-        Singular values of the contrasts, descending.
-    rank : int
-        How many directions are taken.
-    cells : CellMoments
-        The cells that were compared.
-    """
-    off = rounding_unit(cells) * (float(norms(cells.largest)) + sizes[0])
-    return _turn(off, sizes, rank)
-
-
 def turn_of_covariances(
     values: Float64Array, rank: int, cells: CellMoments, spreads: Float64Array
 ) -> float:
@@ -221,7 +206,7 @@ def turn_of_covariances(
     values : ndarray of shape (d,)
         Eigenvalues by descending absolute value.
     rank, cells
-        As in `turn_of_means`.
+        As in `turn_over_gap`.
     spreads : ndarray of shape (d,)
         Largest standard deviation of each column.
     """
@@ -230,7 +215,7 @@ def turn_of_covariances(
     merged = 2 * EPSILON * far * spread / float(np.sqrt(cells.counts.min()))
     # Entries are rounded by chance: the norm of all is far less than the sum of their sizes.
     off = merged + rounding_unit(cells) * spread * float(spreads.max())
-    return _turn(off, np.abs(values), rank)
+    return turn_over_gap(off, np.abs(values), rank)
 
 
 def turn_of_flag_mean(values: Float64Array, rank: int, turns: list[float]) -> float:
@@ -241,14 +226,14 @@ def turn_of_flag_mean(values: Float64Array, rank: int, turns: list[float]) -> fl
     values : ndarray of shape (d,)
         Eigenvalues of the mean projection, descending.
     rank : int
-        As in `turn_of_means`.
+        As in `turn_over_gap`.
     turns : list of float
         Of the subspaces.
     """
-    return _turn(EPSILON + float(np.mean(turns)), values, rank)
+    return turn_over_gap(EPSILON + float(np.mean(turns)), values, rank)
 
 
-def _turn(off: float, sizes: Float64Array, rank: int) -> float:
+def turn_over_gap(off: float, sizes: Float64Array, rank: int) -> float:
     """Return the error of a matrix over the gap after the first `rank` of its values."""
     if not 0 < rank < len(sizes):
         return 0.0

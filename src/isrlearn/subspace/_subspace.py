@@ -75,10 +75,17 @@ class Subspace:
     scale: float = 0.0
 
     def __post_init__(self) -> None:
-        r, d = _rows_and_columns(self.directions)
+        shape: Any = np.shape(self.directions)
+        if len(shape) != 2:
+            raise ValueError(
+                f"directions has shape {shape}, but must have one row for each direction."
+            )
+        r, d = shape
         shapes = {"directions": (r, d), "functionals": (r, d), "centre": (d,), "spectrum": (d,)}
         for name, expected in shapes.items():
-            own = np.array(as_numbers(getattr(self, name), name), dtype=np.float64)
+            given = getattr(self, name)
+            plain = isinstance(given, np.ndarray) and given.dtype.kind == "f"
+            own = np.array(given if plain else as_numbers(given, name), dtype=np.float64)
             if own.shape != expected:
                 raise ValueError(
                     f"{name} has shape {own.shape}, but with directions of shape {(r, d)} it must "
@@ -86,7 +93,8 @@ class Subspace:
                 )
             if not np.isfinite(own).all():
                 raise ValueError(f"{name} has NaN or infinity: give finite numbers.")
-            object.__setattr__(self, name, _read_only(own))
+            own.flags.writeable = False
+            object.__setattr__(self, name, own)
         object.__setattr__(self, "scale", check_scale(self.scale))
         for name in ("directions", "functionals"):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no identity
@@ -127,7 +135,7 @@ class Subspace:
             What is left of the removed part.
         """
         if spectrum is None:
-            spectrum = np.zeros(_rows_and_columns(directions)[1])
+            spectrum = np.zeros(np.shape(directions)[-1:])
         return cls(directions, directions, centre, spectrum, scale)
 
     @classmethod
@@ -171,18 +179,19 @@ class Subspace:
         ndarray of shape (n, d)
             A new array of the type of X, on its device.
         """
-        X = self._checked_rows(X)
+        if not self._is_fine(X):
+            X = self._checked_rows(X)
         functionals = (1 - self.scale) * self.functionals
-        if on_device(X):
+        if not isinstance(X, np.ndarray):
             return _without_on_device(X, self.directions, functionals, self.centre)
-        if self.rank == 0:
+        if len(functionals) == 0:
             return np.array(X)
         return _without(X, self.directions, functionals, self.centre)
 
     def reduce(self, X: FloatArray) -> FloatArray:
         """Return the coordinates `P'x` of rows in the kept subspace, (n, d - r)."""
-        X = self._checked_rows(X)
-        if on_device(X):
+        X = X if self._is_fine(X) else self._checked_rows(X)
+        if not isinstance(X, np.ndarray):
             there: FloatArray = namespace(X).matmul(X, to_device(self.kept.T, X))
             return there
         return np.asarray(X @ self.kept.T.astype(X.dtype))
@@ -333,6 +342,11 @@ class Subspace:
             )
         return np.broadcast_to(np.asarray(point, dtype=np.float64), self.n_features)
 
+    def _is_fine(self, X: Any) -> bool:
+        """Whether rows need no second look."""
+        floats = type(X) is np.ndarray and X.dtype.kind == "f"
+        return floats and X.ndim == 2 and len(X) > 0 and X.shape[1] == len(self.centre)
+
     def _checked_rows(self, X: Any) -> FloatArray:
         is_empty = shape_of(X)[:1] == (0,)  # nothing to remove from, and no mistake
         rows: FloatArray = X if on_device(X) else _as_float(X if is_empty else as_rows(X))
@@ -388,13 +402,6 @@ def _without_on_device(
 def _read_only(array: Float64Array) -> Float64Array:
     array.flags.writeable = False
     return array
-
-
-def _rows_and_columns(directions: Any) -> tuple[int, int]:
-    shape: Any = np.shape(as_numbers(directions, "directions"))
-    if len(shape) != 2:
-        raise ValueError(f"directions has shape {shape}, but must have one row for each direction.")
-    return shape[0], shape[1]
 
 
 def _finite(values: Any, name: str) -> FloatArray:
