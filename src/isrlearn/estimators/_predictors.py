@@ -35,14 +35,13 @@ from isrlearn.heads import (
     LogisticHead,
     fit_from_sums,
     fit_head,
-    in_safe_precision,
     is_solved_without_rows,
     needs_scatters,
     scheme_weights,
     takes_environments,
     why_not,
 )
-from isrlearn.moments import AddMoments
+from isrlearn.moments import AddMoments, in_safe_precision
 from isrlearn.rows import (
     InMemory,
     Rows,
@@ -330,7 +329,8 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         moments = source.total(AddMoments(second_order))
         refuse_continuous(moments.known.classes, "y", "use ISRRegressor, or bin it to classes")
         self.isr_ = isr._fit_source(source, given, moments.known)
-        self.head_ = fit_from_sums(clone(head), source, self.isr_.subspace_, moments, scheme)
+        subspace = self.isr_.subspace_
+        self.head_ = fit_from_sums(clone(head), source, subspace, moments, scheme)
         return self
 
     @staticmethod
@@ -425,10 +425,9 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
     def _scheme(self) -> str | None:
         """What counts alike in the head; a head that takes environments weighs groups itself."""
         check_group_weight(self.group_weight)
-        if takes_environments(self._head_or_default()):
-            return None
-        matched = self.head is None and self.group_weight == "balanced"
-        return "matched" if matched else self.group_weight
+        if self.head is None:
+            return "matched" if self.group_weight == "balanced" else self.group_weight
+        return None if takes_environments(self.head) else self.group_weight
 
     def _head_weights(self, rows: Rows) -> Float64Array | None:
         scheme = self._scheme

@@ -419,7 +419,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         if null is None or not self._automatic:
             return self._recover(moments, int(self.n_spurious))
         evidence = self._evidence(moments)
-        drawn = evidence.observed if evidence.is_empty else null(evidence)
+        drawn = evidence.observed if evidence.frame.n_leading == 0 else null(evidence)
         return self._recover(moments, RankTest(evidence, drawn, self.alpha))
 
     def _null(self, source: RowSource | PartMoments, evidence: CellEvidence) -> Evidence:

@@ -2,7 +2,6 @@
 
 from isrlearn.heads._any_head import (
     fit_head as fit_head,
-    in_safe_precision as in_safe_precision,
     labelled_environments as labelled_environments,
     takes_environments as takes_environments,
 )

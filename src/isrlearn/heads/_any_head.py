@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -12,11 +12,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from isrlearn.exceptions import PrecisionWarning, warn_user
 from isrlearn.heads._row_weights import bearable_weights
-from isrlearn.moments import LARGEST_IN_SINGLE, largest_values
 from isrlearn.rows import UNKNOWN, Rows
 from isrlearn.typing import Float64Array, FloatArray, IntArray, LabelArray
-
-SMALLEST_OF_SINGLE: Final = 1e-30  # whose inverse is a number of float32
 
 
 @contextmanager
@@ -103,13 +100,3 @@ def _weight_argument(head: Any) -> str:
         f"{type(head).__name__}.fit takes no sample_weight, which group_weight and "
         "sample_weight need: choose another head, or group_weight=None and no sample_weight."
     )
-
-
-def in_safe_precision(X: FloatArray) -> FloatArray:
-    """Return rows in double precision where squares, or weights, leave the range of float32."""
-    if X.dtype == np.float64:
-        return X
-    largest = largest_values(X)
-    used = largest[largest > 0]
-    fits = np.all((used > SMALLEST_OF_SINGLE) & (used < LARGEST_IN_SINGLE))
-    return X if fits else X.astype(np.float64)

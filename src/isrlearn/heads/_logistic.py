@@ -12,7 +12,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn.exceptions import warn_user
-from isrlearn.heads._any_head import in_safe_precision
 from isrlearn.heads._closed_forms import CLOSED_FORMS
 from isrlearn.heads._loss import AddLoss, Loss, Sample, TakeSample, loss_of, shares_of
 from isrlearn.heads._row_weights import GroupFactors, Pooled, group_factors
@@ -31,6 +30,7 @@ from isrlearn.moments import (
     AddMoments,
     AllMoments,
     frame_of,
+    in_safe_precision,
 )
 from isrlearn.rows import InMemory, RowSource, check_rows, refuse_sparse
 from isrlearn.subspace import Subspace
@@ -182,9 +182,9 @@ def is_solved_without_rows(head: Any, X: FloatArray) -> bool:
     Others are given rows of their own, without the spurious part: by far the simplest for all but
     the largest.
     """
-    if why_not(head) or type(head) not in LOGISTIC:
-        return False
-    return type(head) is LogisticHead or X.nbytes >= MAPPED_BYTES
+    large = X.nbytes >= MAPPED_BYTES
+    needs_no_rows = type(head) is LogisticHead or (type(head) is LogisticRegression and large)
+    return needs_no_rows and not _why_not_plain(head)
 
 
 def needs_scatters(head: Any, n_features: int) -> bool:

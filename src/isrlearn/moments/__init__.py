@@ -50,8 +50,8 @@ from isrlearn.moments._parts import (
     resampled as resampled,
 )
 from isrlearn.moments._sums import (
-    LARGEST_IN_SINGLE as LARGEST_IN_SINGLE,
     blocks_of_stacks as blocks_of_stacks,
+    in_safe_precision as in_safe_precision,
     in_stacks as in_stacks,
     largest_values as largest_values,
     whole_stacks as whole_stacks,

@@ -447,7 +447,9 @@ class AllMoments:
         """Return the moments of all rows, given those of known environment."""
         second_order, unknown = known.scatters is not None, rows.environment_codes == UNKNOWN
         if not unknown.any():
-            return cls(known, CellMoments.empty(rows.X.shape[1], second_order=second_order))
+            none = np.empty(0, dtype=np.intp)
+            cells = CellMoments._zeros(none, none, none, none, rows.X.shape[1], second_order)
+            return cls(known, cells)
         found = rows.take(unknown)
         one, codes = np.zeros(1, dtype=np.intp), np.zeros_like(found.environment_codes)
         found = replace(found, environments=one, environment_codes=codes)

@@ -382,15 +382,9 @@ class CellEvidence(NamedTuple):
     @classmethod
     def of(cls, cells: CellMoments, cond: Conditioned) -> "CellEvidence":
         """Return the evidence of cells, with their moments given the target."""
-        rounding = rounding_errors(cells)[: cond.coefs.shape[-1]]
-        frame = noise_frame(cond, rounding)
+        frame = noise_frame(cond, rounding_errors(cells)[: cond.coefs.shape[-1]])
         n_rows = float(cond.grams[:, 0, 0].sum())
         return cls(cells, cond, frame, evidence_in(cond, frame), n_rows)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no feature varies."""
-        return self.frame.n_leading == 0
 
 
 def joined(parts: Iterable[Evidence], n_draws: int) -> Evidence:

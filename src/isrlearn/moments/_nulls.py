@@ -99,9 +99,13 @@ class PermuteEnvironments:
         """Return the evidence of permuted environments, for rows that are all in memory."""
         _, cond, frame = self.evidence[:3]
         target = TargetRows.of(rows, self.evidence.cells, self.random)
-        usual = _usual_weights(target, len(cond.group))
+        usual = np.ones(len(cond.group))
+        if target.weights is not None:  # the median: a mean would follow a few large ones
+            for cell in np.unique(target.cells):
+                usual[cell] = np.median(target.weights[target.cells == cell])
         features = _features_of(target, cond, frame, usual)
-        sizes = _columns(cond, frame)
+        s, q, p = cond.grams.shape[-1], frame.forward.shape[1], frame.n_leading
+        sizes = s * s, s * q, s * p, p * (p + 1) // 2  # columns of phi phi', phi x, phi r, r r'
         sums = np.zeros((self.n_permutations, len(cond.group), sum(sizes)))
         for units, cells in _units(target, cond, self.random):
             _add_permuted(sums, features(units), cells, self.random)
@@ -109,21 +113,6 @@ class PermuteEnvironments:
         step = max(1, MOST_ENTRIES // sums[0].size)
         starts = range(0, len(sums), step)
         return joined((_evidence(sums[s : s + step], sizes, cond) for s in starts), len(sums))
-
-
-def _usual_weights(rows: TargetRows, n_cells: int) -> Float64Array:
-    """Return the median weight of each cell: a mean would follow a few large ones."""
-    usual = np.ones(n_cells)
-    if rows.weights is not None:
-        for cell in np.unique(rows.cells):
-            usual[cell] = np.median(rows.weights[rows.cells == cell])
-    return usual
-
-
-def _columns(cond: Conditioned, frame: Frame) -> tuple[int, ...]:
-    """Return how many columns the sums of phi phi', phi x, phi r and r r' take."""
-    s, q, p = cond.grams.shape[-1], frame.forward.shape[1], frame.n_leading
-    return s * s, s * q, s * p, p * (p + 1) // 2
 
 
 def _features_of(

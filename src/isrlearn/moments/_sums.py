@@ -20,6 +20,7 @@ FAR: Final = 16.0  # spreads between mean and zero beyond which sums in single p
 SAMPLE: Final = 256
 LARGEST_IN_SINGLE: Final = 1e15  # what can be squared and summed in float32
 SMALLEST_IN_SINGLE: Final = 1e-15
+SMALLEST_OF_SINGLE: Final = 1e-30  # whose inverse is a number of float32
 LOOKED_AT: Final = 4  # of many features, the largest values of every fourth block
 PANEL: Final = 256
 ROWS_FOLDED: Final = 64
@@ -317,3 +318,13 @@ def largest_values(block: FloatArray) -> Float64Array:
         largest = largest.reshape(ROWS_FOLDED, -1).max(axis=0)
         largest = np.maximum(largest, np.abs(block[-ROWS_FOLDED:]).max(axis=0))
     return np.asarray(largest, dtype=np.float64)
+
+
+def in_safe_precision(X: FloatArray) -> FloatArray:
+    """Return rows in double precision where squares, or weights, leave the range of float32."""
+    if X.dtype == np.float64:
+        return X
+    largest = largest_values(X)
+    used = largest[largest > 0]
+    fits = np.all((used > SMALLEST_OF_SINGLE) & (used < LARGEST_IN_SINGLE))
+    return X if fits else X.astype(np.float64)

@@ -69,7 +69,12 @@ def joint_space(
         Weight of all rows.
     """
     p = frame.n_leading
-    basis = _leading_and_span(means, p)
+    # The first p coordinates, and what the rows of means span beyond them.
+    basis, outside = np.eye(p, means.shape[1]), means[:, p:]
+    if outside.shape[1]:
+        _, size, rows = np.linalg.svd(outside, full_matrices=False)
+        rows = rows[size > UNIDENTIFIED * max(1.0, size[0])]
+        basis = np.vstack([basis, np.hstack([np.zeros((len(rows), p)), rows])])
     inside = means @ basis.T
     noise, vectors = eigh(np.eye(len(basis)) - inside.T @ inside / n_rows)
     root = np.sqrt(np.maximum(noise, LEAST_NOISE))
@@ -212,25 +217,10 @@ def _one_by_one(joint: Joint, rank: int) -> Float64Array:
     for _ in range(rank):
         means = joint.means @ left.T
         inside = left @ joint.covariances @ left.T
-        vectors = eigh(means.T @ means + _squares(inside))[1]
+        vectors = eigh(means.T @ means + (inside @ inside).sum(axis=0))[1]
         found.append(vectors[:, -1] @ left)
         left = vectors[:, :-1].T @ left
     return np.array(found).reshape(rank, joint.means.shape[1])
-
-
-def _squares(matrices: Float64Array) -> Float64Array:
-    return np.asarray((matrices @ matrices).sum(axis=0))
-
-
-def _leading_and_span(means: Float64Array, p: int) -> Float64Array:
-    """Return an orthonormal basis, as rows, of the first p coordinates and the rows of `means`."""
-    basis = np.eye(p, means.shape[1])
-    outside = means[:, p:]
-    if outside.shape[1] == 0:
-        return basis
-    _, size, rows = np.linalg.svd(outside, full_matrices=False)
-    rows = rows[size > UNIDENTIFIED * max(1.0, size[0])]
-    return np.vstack([basis, np.hstack([np.zeros((len(rows), p)), rows])])
 
 
 class Workings(NamedTuple):
@@ -242,11 +232,6 @@ class Workings(NamedTuple):
     n_rows: float
     orders: str
     """What the method looks at: "both", "means" or "covariances"."""
-
-    def compact(self) -> "Workings":
-        """Return the same with nulls in single precision, for a fitted estimator to keep."""
-        means, covariances = (np.asarray(part, dtype=np.float32) for part in self.null)
-        return self._replace(null=Evidence(means, covariances))  # type: ignore[arg-type]
 
     def joint(self, orders: str = "both") -> Joint:
         """Return the evidence in the space of white noise, of both orders or of one alone."""

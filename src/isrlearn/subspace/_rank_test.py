@@ -435,7 +435,7 @@ class RankTest(NamedTuple):
         self, directions: Callable[[int], Float64Array], *, most: int, orders: str = "both"
     ) -> tuple[RankChoice, Workings | None]:
         """Test how many of a method's own directions, rows (r, q) in the frame, to remove."""
-        if self.evidence.is_empty:
+        if self.evidence.frame.n_leading == 0:
             return RankChoice(0, self.alpha, 0, ()), None
         _, _, frame, observed, n_rows, _ = self.evidence
         choice = choose_rank(
@@ -448,4 +448,6 @@ class RankTest(NamedTuple):
             n_rows=n_rows,
             orders=orders,
         )
-        return choice, Workings(observed, self.null, frame, n_rows, orders).compact()
+        # In single precision, for a fitted estimator to keep.
+        null = Evidence(*(part.astype(np.float32) for part in self.null))  # type: ignore[arg-type]
+        return choice, Workings(observed, null, frame, n_rows, orders)

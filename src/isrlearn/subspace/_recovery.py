@@ -413,7 +413,7 @@ def _joint_subspace(
     rounding, spectrum = rounding_errors(cells)[:n_features], np.zeros(n_features)
     where = f"the means and covariances of {len(np.unique(cond.environment))} environments"
     warn_of_dropped(cond, frame, rounding)
-    if evidence.is_empty:
+    if evidence.frame.n_leading == 0:
         if not isinstance(rank, RankTest):
             check_rank(rank, 0, n_features, where)
         return Found(Subspace.nothing(n_features))
