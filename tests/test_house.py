@@ -1,6 +1,8 @@
 """The house keeps its rules: a package imports what stands before it, and only what that offers."""
 
 import ast
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,86 @@ def test_a_package_imports_only_what_stands_before_it(name):
 def test_no_mistake_of_a_user_is_answered_by_assert(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+
+
+INNER = [name for name in PACKAGES if (SOURCE / name).is_dir()]
+KERNELS = ["moments", "subspace", "heads/_loss.py"]
+LIBRARIES = {"numpy", "scipy", "sklearn", "threadpoolctl", "array_api_compat"}
+NOT_A_NAME = re.compile("_?(given|shown|made|found|removed|seen|asked|checked|kept|begun)")
+
+
+def inner_files():
+    return [path for path in FILES if home(path) in INNER]
+
+
+def definitions(path):
+    """Functions and classes at the top of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
+def functions(path):
+    """All functions and methods of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def libraries(path):
+    """Packages of others that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+
+
+@pytest.mark.parametrize("path", inner_files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_kernel_imports_numpy_and_scipy_and_no_room_an_optional_library(path):
+    used = set(libraries(path)) - {"isrlearn"} - sys.stdlib_module_names
+    kernel = any(str(path.relative_to(SOURCE)).startswith(name) for name in KERNELS)
+    assert used <= (LIBRARIES - {"sklearn", "threadpoolctl"} if kernel else LIBRARIES)
+
+
+@pytest.mark.parametrize("name", ["subspace", "diagnosis"])
+def test_nothing_is_estimated_from_rows_behind_the_moments(name):
+    """Applying a finished subspace to rows is what it is for."""
+    for path in (path for path in FILES if home(path) == name):
+        imported = {dotted[-1] for dotted in imports(path)}
+        assert not imported & {"Rows", "RowSource", "InMemory", "check_rows"}
+        if path.stem != "_subspace":
+            for function in functions(path):
+                arguments = function.args
+                named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+                assert not {a.arg for a in named} & {"X", "y", "environments", "sample_weight"}
+
+
+def test_an_idea_has_one_home():
+    """No public function or class is defined twice, and no function is written twice."""
+    names, bodies = {}, {}
+    for path in inner_files():
+        for node in definitions(path):
+            if not node.name.startswith("_"):
+                names.setdefault(node.name, []).append(path.name)
+        for node in functions(path):
+            body = [part for part in node.body if not isinstance(part, ast.Expr)]
+            text = "\n".join(ast.unparse(part) for part in body)
+            if len(text) > 150 and node.name != "__init__":
+                bodies.setdefault(text, []).append(f"{path.name}:{node.name}")
+    assert not {name: files for name, files in names.items() if len(files) > 1}
+    assert not [where for where in bodies.values() if len(where) > 1]
+
+
+def test_the_logistic_loss_has_one_home():
+    """Probabilities of a fitted model are no loss."""
+    allowed = {SOURCE / "heads" / "_loss.py", SOURCE / "baselines" / "_rival.py"}
+    for path in inner_files():
+        text = path.read_text(encoding="utf-8")
+        assert path in allowed or not re.search(r"\b(expit|logaddexp|log_loss|log1p)\b", text)
+
+
+def test_modules_and_classes_are_named_once_and_by_nouns():
+    stems = [path.stem.strip("_") for path in inner_files() if path.stem != "__init__"]
+    assert len(stems) == len(set(stems))
+    classes = [n.name for p in inner_files() for n in definitions(p) if isinstance(n, ast.ClassDef)]
+    for name in [*stems, *(name.lower() for name in classes)]:
+        assert not NOT_A_NAME.fullmatch(name), name

@@ -8,7 +8,7 @@ from scipy.stats import f as f_distribution
 
 from isrlearn import ISR, CellMoments, Diagnosis, ISRClassifier, ISRCov, ISRMean, ISRRegressor
 from isrlearn.datasets import LinearUnitTest, make_linear_gaussian
-from isrlearn.diagnosis._removed import stability_of_target
+from isrlearn.diagnosis._shares import stability_of_target
 from isrlearn.exceptions import EmptyCellWarning, SingleEnvironmentWarning
 from isrlearn.subspace._rank_test import RankChoice, RankStep
 

@@ -7,7 +7,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from isrlearn.baselines._rival import LinearRival
-from isrlearn.baselines._trials import PUBLISHED_STEPS, Trial, descend, starting_weights
+from isrlearn.baselines._trials import PUBLISHED_STEPS, Trial, starting_weights, train
 from isrlearn.rows import UNKNOWN, Rows, check_number, check_rows, refuse_large_features, seeded
 from isrlearn.typing import BoolArray, FloatArray, IntArray
 
@@ -59,7 +59,7 @@ class DescendingRival(LinearRival):
         self._check_classes_left(rows, used)
         start = starting_weights(seeded(self.random_state), rows.X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below
-            weights = descend(
+            weights = train(
                 self.recipe,
                 rows.X[used],
                 rows.class_codes[used] == 1,

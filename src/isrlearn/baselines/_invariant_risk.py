@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from isrlearn.baselines._rival import MOST_ITERATIONS, Head, LastLayerRival, logistic_head
-from isrlearn.baselines._worst_group import GroupLosses, descend
+from isrlearn.baselines._worst_group import GroupLosses, descent_of
 from isrlearn.exceptions import warn_user
 from isrlearn.heads import bent, shares_of
 from isrlearn.rows import Rows, check_number
@@ -84,7 +84,7 @@ class PenalisedRival(LastLayerRival):
         risks = GroupLosses(known.X, known.class_codes, len(known.classes), codes, ridge)
         coef, bias = logistic_head(known, self.C, start=self._start)
         start = np.column_stack([coef, bias + coef @ risks.centre])
-        found = descend(
+        found = descent_of(
             lambda point: self._objective(risks, point), start, most=MOST_ITERATIONS, still=STILL
         )
         if found.steepest > STEEP:

@@ -207,10 +207,10 @@ def fit_trials(
         raise ValueError(f"codes must be 0, ..., E - 1, each at least once; they are {seen}.")
     sources = [np.random.RandomState(trial.seed) for trial in trials]
     start = np.array([starting_weights(source, X.shape[1]) for source in sources])
-    return descend(method, X, positive, codes, trials, start, n_steps)
+    return train(method, X, positive, codes, trials, start, n_steps)
 
 
-def descend(
+def train(
     method: str,
     X: FloatArray,
     positive: BoolArray,

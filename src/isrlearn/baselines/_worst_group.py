@@ -41,7 +41,7 @@ class Descent(NamedTuple):
     """Largest entry of the gradient there."""
 
 
-def descend(objective: Objective, start: Float64Array, *, most: int, still: float) -> Descent:
+def descent_of(objective: Objective, start: Float64Array, *, most: int, still: float) -> Descent:
     """Return where L-BFGS ends, after `most` steps or where the gradient is below `still`."""
 
     def flat(point: Float64Array) -> tuple[float, Float64Array]:
@@ -164,7 +164,7 @@ def best_worst_group(problem: GroupLosses) -> WorstGroup:
     found = []
     for _ in range(MOST_STAGES):
         smoothed = problem.smoothed(temperature)
-        start = descend(smoothed, start, most=MOST_DESCENT, still=STILL).point
+        start = descent_of(smoothed, start, most=MOST_DESCENT, still=STILL).point
         losses = problem.at(start)[0]
         found.append(problem.certified(start, softmax(losses / temperature)))
         if found[-1].gap <= GOAL:

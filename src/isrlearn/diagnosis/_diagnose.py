@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from isrlearn.diagnosis._diagnosis import Diagnosis
-from isrlearn.diagnosis._findings import Seen, judge
-from isrlearn.diagnosis._removed import (
+from isrlearn.diagnosis._findings import Observations, judge
+from isrlearn.diagnosis._shares import (
     EXACT,
     share_of_target,
     shares_of_features,
@@ -20,12 +20,12 @@ from isrlearn.moments import (
     given_response,
     rounding_errors,
 )
-from isrlearn.subspace import Found
+from isrlearn.subspace import Recovery
 from isrlearn.typing import Float64Array
 
 
 def diagnose(
-    found: Found,
+    found: Recovery,
     moments: CellMoments,
     *,
     method: str,
@@ -37,7 +37,7 @@ def diagnose(
 
     Parameters
     ----------
-    found : Found
+    found : Recovery
         What was found.
     moments : CellMoments
         From what; of a continuous target with one more column.
@@ -63,7 +63,7 @@ def diagnose(
         compared = counts[class_positions(moments, condition_on)]
     per_class = np.maximum((compared > 0).sum(axis=1) - 1, 0)
     chance = chance_of(found)
-    seen = Seen(
+    seen = Observations(
         n_features=d,
         n_spurious=subspace.rank,
         n_environments=len(moments.environments),

@@ -18,7 +18,7 @@ LARGE_RATIO_OF_TWO: Final = 4.0
 HIGH_CORRELATION: Final = 0.9
 
 
-class Seen(NamedTuple):
+class Observations(NamedTuple):
     """What a diagnosis looks at."""
 
     n_features: int
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
         return self.tests.steps[-1] if self.tests is not None and self.tests.steps else None
 
 
-def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
+def judge(seen: Observations) -> tuple[str, tuple[Finding, ...]]:
     """Return the verdict in one sentence, and the findings, warnings first."""
     every = (_of_the_model, _of_the_environments, _of_the_tests)
     findings = [finding for look in every for finding in look(seen)]
@@ -55,7 +55,7 @@ def judge(seen: Seen) -> tuple[str, tuple[Finding, ...]]:
     return _verdict(seen, {finding.code for finding in findings}), tuple(findings)
 
 
-def _verdict(seen: Seen, codes: set[str]) -> str:
+def _verdict(seen: Observations, codes: set[str]) -> str:
     r = seen.n_spurious
     if "no_environments" in codes:
         return "no environments were given; nothing can be compared, and nothing is removed."
@@ -84,7 +84,7 @@ def _verdict(seen: Seen, codes: set[str]) -> str:
     return f"{removed}; no further difference between the environments is seen."
 
 
-def _of_the_model(seen: Seen) -> Iterator[Finding]:
+def _of_the_model(seen: Observations) -> Iterator[Finding]:
     """Look whether the method fits the data at all."""
     r, last = seen.n_spurious, seen.last
     if seen.n_environments == 0:
@@ -136,7 +136,7 @@ def _of_the_model(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def _of_the_environments(seen: Seen) -> Iterator[Finding]:
+def _of_the_environments(seen: Observations) -> Iterator[Finding]:
     """Look whether there are enough environments, and rows in them."""
     r, E = seen.n_spurious, seen.n_environments
     # All that the means can show is seen, and covariances show nothing.
@@ -189,7 +189,7 @@ def _of_the_environments(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def _of_the_tests(seen: Seen) -> Iterator[Finding]:
+def _of_the_tests(seen: Observations) -> Iterator[Finding]:
     """Look at what the tests say of what is left, and of what is removed."""
     last, tests, r = seen.last, seen.tests, seen.n_spurious
     if last is not None and tests is not None and last.level < last.p_value <= tests.alpha:

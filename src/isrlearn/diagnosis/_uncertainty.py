@@ -8,8 +8,8 @@ from scipy.linalg import subspace_angles
 
 from isrlearn.moments import Evidence
 from isrlearn.subspace import (
-    Found,
     RankChoice,
+    Recovery,
     Workings,
     choose_rank,
     joint_directions,
@@ -42,7 +42,7 @@ class Chance:
     spectrum: Float64Array
 
 
-def chance_of(found: Found) -> Chance | None:
+def chance_of(found: Recovery) -> Chance | None:
     """Return what the null draws of a fit say; None if there were none."""
     subspace, choice, workings = found
     if choice is None or workings is None:

@@ -41,9 +41,9 @@ from isrlearn.rows import (
 )
 from isrlearn.subspace import (
     AUTO,
-    Found,
     RankChoice,
     RankTest,
+    Recovery,
     Subspace,
     check_n_spurious,
     check_search,
@@ -102,7 +102,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
     __metadata_request__partial_fit: ClassVar = {"environments": True}
 
     _environments_given: bool
-    _found: Found | None  # None: to be found from the moments when asked for
+    _found: Recovery | None  # None: to be found from the moments when asked for
     _parts: PartMoments | None  # what a stream keeps for the rank test
     _orders: ClassVar[str] = "both"  # what the method looks at
 
@@ -128,7 +128,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         self.random_state = random_state
 
     @abstractmethod
-    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Recovery:
         """Return the subspace of moments with at least one known environment."""
 
     @abstractmethod
@@ -351,7 +351,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             names=names_of_features(self),
         )
 
-    def _result(self) -> Found:
+    def _result(self) -> Recovery:
         check_is_fitted(self, "moments_")
         if self._found is None:
             null = None if self._parts is None else partial(self._null, self._parts)
@@ -390,7 +390,7 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
 
     def _find(
         self, moments: CellMoments, null: Null | None, *, given_classes: bool = True
-    ) -> Found:
+    ) -> Recovery:
         """Find the subspace; `null` is None where there is nothing left to draw from."""
         if given_classes and len(moments.classes) < 2:
             raise ValueError(
@@ -408,9 +408,9 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
                 "differ, so nothing is removed. Pass environments= to fit.",
                 SingleEnvironmentWarning,
             )
-            return Found(Subspace.nothing(self.n_features_in_))
+            return Recovery(Subspace.nothing(self.n_features_in_))
         if not self._automatic and self.n_spurious == 0:
-            return Found(Subspace.nothing(self.n_features_in_))  # asked for: nothing to compare
+            return Recovery(Subspace.nothing(self.n_features_in_))  # asked for: nothing to compare
         if self._automatic and null is None:
             raise ValueError(
                 "n_spurious='auto' was set after rows had been added: the test needs parts of all "
@@ -510,7 +510,7 @@ class ISRMean(ISRTransformer):
     def _evidence(self, moments: CellMoments) -> CellEvidence:
         return evidence_given_classes(moments, self.condition_on)
 
-    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Recovery:
         return subspace_from_means(moments, rank, condition_on=self.condition_on, scale=self.scale)
 
 
@@ -613,7 +613,7 @@ class ISRCov(ISRTransformer):
     def _evidence(self, moments: CellMoments) -> CellEvidence:
         return evidence_of_pairs(moments, self.condition_on, self.pairs)
 
-    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Recovery:
         return subspace_from_covariances(
             moments, rank, condition_on=self.condition_on, pairs=self.pairs, scale=self.scale
         )
@@ -717,7 +717,7 @@ class ISR(ISRTransformer):
             return evidence_given_response(moments)
         return evidence_given_classes(moments, self.condition_on, needs_spread=True)
 
-    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Found:
+    def _recover(self, moments: CellMoments, rank: int | RankTest) -> Recovery:
         if self._is_given_response(moments):
             return subspace_given_response(moments, rank, scale=self.scale)
         return subspace_from_both(moments, rank, condition_on=self.condition_on, scale=self.scale)

@@ -36,7 +36,7 @@ OURS: Final = {
     "moments._evidence": ("Evidence", "Frame"),
     "subspace._joint": ("Workings",),
     "subspace._rank_test": ("RankChoice", "RankStep"),
-    "subspace._recovery": ("Found",),
+    "subspace._recovery": ("Recovery",),
     "subspace._subspace": ("Subspace",),
 }
 TRUSTED: Final = (
@@ -61,6 +61,7 @@ MOVED: Final = {
     "subspace": "subspace._subspace",
 }
 """Where modules that earlier files name are now."""
+RENAMED: Final = {"Found": "Recovery"}
 
 
 def write_estimator(estimator: Any, path: Path) -> None:
@@ -130,8 +131,11 @@ def read_estimator(path: Path, trusted: Sequence[str] = ()) -> Any:
 
 def _names_before() -> list[str]:
     """Return the names that earlier files have for types that were moved since."""
+    before = {now: name for name, now in RENAMED.items()}
     return [
-        f"isrlearn.{before}.{name}" for before, now in MOVED.items() for name in OURS.get(now, ())
+        f"isrlearn.{module}.{before.get(name, name)}"
+        for module, now in MOVED.items()
+        for name in OURS.get(now, ())
     ]
 
 
@@ -155,6 +159,7 @@ def _rename_modules(value: Any) -> None:
         if module.startswith("isrlearn."):
             own = module.removeprefix("isrlearn.")
             value["__module__"] = f"isrlearn.{MOVED.get(own, own)}"
+            value["__class__"] = RENAMED.get(str(value.get("__class__")), value.get("__class__"))
     for child in value.values() if isinstance(value, dict) else value:
         if isinstance(child, dict | list):
             _rename_modules(child)

@@ -12,7 +12,7 @@ from isrlearn.subspace._rank_test import (
     choose_rank as choose_rank,
 )
 from isrlearn.subspace._recovery import (
-    Found as Found,
+    Recovery as Recovery,
     evidence_of_pairs as evidence_of_pairs,
     subspace_from_both as subspace_from_both,
     subspace_from_covariances as subspace_from_covariances,

@@ -171,7 +171,7 @@ def flag_mean(bases: list[Float64Array]) -> Spectrum:
     return mean_spectrum(stacked)
 
 
-class Found(NamedTuple):
+class Recovery(NamedTuple):
     """A subspace, how its rank was chosen, and from what: None if the rank was given."""
 
     subspace: Subspace
@@ -199,7 +199,7 @@ def subspace_from_means(
     *,
     condition_on: Any = None,
     scale: float = 0.0,
-) -> Found:
+) -> Recovery:
     r"""ISR-Mean (Algorithm 1, steps I to III): directions in which class means differ.
 
     Needs Assumption 1 (environment means in general position) and :math:`E \ge d_s + 1`; it needs
@@ -245,7 +245,7 @@ def subspace_from_covariances(
     condition_on: Any = None,
     pairs: Any = "all",
     scale: float = 0.0,
-) -> Found:
+) -> Recovery:
     r"""ISR-Cov (Algorithm 2, steps I to III), made robust by the flag mean over pairs.
 
     Needs Assumption 2 (a pair of environments with different variances) and :math:`E \ge 2`; it
@@ -289,7 +289,7 @@ def subspace_from_both(
     *,
     condition_on: Any = None,
     scale: float = 0.0,
-) -> Found:
+) -> Recovery:
     """ISR: directions in which means or covariances differ, weighed by their noise.
 
     Parameters
@@ -309,7 +309,7 @@ def subspace_from_both(
 
 def subspace_given_response(
     moments: CellMoments, rank: int | RankTest, *, scale: float = 0.0
-) -> Found:
+) -> Recovery:
     """ISR for a continuous target: directions whose relation to it, or whose spread, differ.
 
     Parameters
@@ -340,7 +340,7 @@ def _own_directions(
     leading: Callable[[int], Leading],
     orders: str,
     scale: float,
-) -> Found:
+) -> Recovery:
     """Return the removal of a given or found number of a method's own directions."""
     choice = workings = None
     if isinstance(rank, RankTest):
@@ -361,7 +361,7 @@ def _own_directions(
     # one class would move every row to where that class is.
     values, vectors = found.spectrum
     removal = Subspace.orthogonal(vectors[:rank], centre=centre, spectrum=values, scale=scale)
-    return Found(removal, choice, workings)
+    return Recovery(removal, choice, workings)
 
 
 def _shared_by_pairs(cells: CellMoments, pairs: list[Pair], rank: int) -> Leading:
@@ -403,7 +403,7 @@ def _joint_subspace(
     given_target: Callable[[CellMoments], Conditioned],
     centre: Float64Array,
     scale: float,
-) -> Found:
+) -> Recovery:
     """Return the subspace in which means and covariances differ most, of a given or found rank."""
     evidence = (
         rank.evidence if isinstance(rank, RankTest) else CellEvidence.of(cells, given_target(cells))
@@ -416,7 +416,7 @@ def _joint_subspace(
     if evidence.frame.n_leading == 0:
         if not isinstance(rank, RankTest):
             check_rank(rank, 0, n_features, where)
-        return Found(Subspace.nothing(n_features))
+        return Recovery(Subspace.nothing(n_features))
     joint = joint_space(*observed, frame, n_rows)
     warn_of_little_noise(joint, frame, cond, rounding)
     values = joint_values(joint)[:n_features]
@@ -434,14 +434,14 @@ def _joint_subspace(
         check_rank(rank, identified, n_features, where)
     if rank == 0:
         none = np.empty((0, n_features))
-        return Found(
+        return Recovery(
             Subspace.orthogonal(none, centre=centre, spectrum=spectrum, scale=scale),
             choice,
             workings,
         )
     removal = _joint_removal(joint, frame, rank, centre, spectrum, scale)
     _warn_of_rounding(evidence, removal, rounding, own)
-    return Found(removal, choice, workings)
+    return Recovery(removal, choice, workings)
 
 
 def _joint_removal(
