@@ -215,3 +215,11 @@ def test_modules_and_classes_are_named_once_and_by_nouns():
     classes = [n.name for p in inner_files() for n in definitions(p) if isinstance(n, ast.ClassDef)]
     for name in [*stems, *(name.lower() for name in classes)]:
         assert not NOT_A_NAME.fullmatch(name), name
+
+
+def test_what_contributors_look_for_is_where_they_are_told():
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    answers = re.findall(r"^\| [^|]*\? \| `([\w/]+\.py)` \| `(\w+)` \|$", text, re.MULTILINE)
+    assert len(answers) >= 4
+    for file, name in answers:
+        assert name in {node.name for node in definitions(SOURCE / file)}, (file, name)
