@@ -13,7 +13,7 @@ from isrlearn.heads._loss import AddLoss, TakeSample
 from isrlearn.heads._row_weights import GroupFactors
 from isrlearn.io import Resumed, open_rows
 from isrlearn.moments._cells import AddMoments
-from isrlearn.moments._comparison import CellTable, comparable
+from isrlearn.moments._evidence import CellTable, comparable
 from isrlearn.moments._parts import AddUnits
 from isrlearn.rows._source import Chunk, InMemory
 from isrlearn.rows._validation import check_rows

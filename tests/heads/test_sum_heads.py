@@ -23,10 +23,15 @@ from isrlearn import (
 )
 from isrlearn.estimators import _predictors
 from isrlearn.heads import _logistic, _loss
-from isrlearn.heads._closed_forms import Pooled
 from isrlearn.heads._logistic import SOLVED
 from isrlearn.heads._loss import AddLoss, Loss, curvature_of, loss_of
-from isrlearn.heads._row_weights import GroupFactors, cell_factors, group_factors, scheme_weights
+from isrlearn.heads._row_weights import (
+    GroupFactors,
+    Pooled,
+    cell_factors,
+    group_factors,
+    scheme_weights,
+)
 from isrlearn.heads._solver import (
     HeadCoordinates,
     Problem,

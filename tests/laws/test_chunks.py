@@ -22,7 +22,7 @@ from isrlearn.exceptions import SingleEnvironmentWarning
 from isrlearn.heads._loss import TakeSample
 from isrlearn.heads._row_weights import GroupFactors
 from isrlearn.moments._cells import AddMoments
-from isrlearn.moments._comparison import CellTable, comparable
+from isrlearn.moments._evidence import CellTable, comparable
 from isrlearn.moments._parts import AddUnits
 from isrlearn.rows import _source
 from isrlearn.rows._source import InMemory, chunk_rows

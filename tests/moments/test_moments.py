@@ -10,7 +10,7 @@ from isrlearn import CellMoments
 from isrlearn.exceptions import EmptyCellWarning, TinyCellWarning
 from isrlearn.heads._loss import loss_of
 from isrlearn.moments import _sums
-from isrlearn.moments._comparison import comparable
+from isrlearn.moments._evidence import comparable
 
 
 @given(seed=seeds, k=st.integers(1, 4), E=st.integers(1, 4), d=st.integers(1, 6))

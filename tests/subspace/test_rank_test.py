@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 
 from isrlearn.moments._evidence import Evidence, Frame
-from isrlearn.subspace._rank_test import (
-    _Test,
-    _verdict,
+from isrlearn.subspace._rank_statistics import (
     block_size,
-    choose_rank,
     mean_scores,
     more_extreme,
     p_value,
     partial_traces,
     standardise,
 )
+from isrlearn.subspace._rank_test import _Test, _verdict, choose_rank
 
 Q = 6
 

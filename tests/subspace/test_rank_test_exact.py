@@ -7,19 +7,17 @@ import pytest
 
 from isrlearn import RankChoice, RankStep
 from isrlearn.moments._evidence import FEW_COORDINATES, Evidence, Frame
-from isrlearn.subspace._rank_test import (
+from isrlearn.subspace._rank_statistics import (
     EQUAL,
     TIE,
-    _Test,
-    _Tests,
     _used_up_contrasts,
-    choose_rank,
     contrast,
     mean_scores,
     more_extreme,
     p_value,
     standardise,
 )
+from isrlearn.subspace._rank_test import _Test, _Tests, choose_rank
 
 MANY = FEW_COORDINATES + 1
 

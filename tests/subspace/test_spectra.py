@@ -11,20 +11,14 @@ from isrlearn import CellMoments
 from isrlearn.exceptions import EmptyCellWarning
 from isrlearn.subspace import _pairs
 from isrlearn.subspace._pairs import choose_pairs, pair_difference
-from isrlearn.subspace._recovery import (
-    flag_mean,
-    mean_contrasts,
-    mean_spectrum,
-    pair_spectrum,
-    subspace_from_covariances,
-    subspace_from_means,
-)
+from isrlearn.subspace._recovery import subspace_from_covariances, subspace_from_means
 from isrlearn.subspace._rounding import (
     check_n_spurious,
     check_rank,
     covariance_rounding,
     n_identified,
 )
+from isrlearn.subspace._spectra import flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
 
 
 def same_span(a, b):

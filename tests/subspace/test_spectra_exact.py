@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from isrlearn.subspace._recovery import (
-    fix_signs,
-    flag_mean,
-    mean_contrasts,
-    mean_spectrum,
-    pair_spectrum,
-)
+from isrlearn.subspace._spectra import flag_mean, mean_contrasts, mean_spectrum, pair_spectrum
+from isrlearn.subspace._subspace import fix_signs
 
 
 @pytest.mark.parametrize(("m", "d"), [(1, 4), (3, 4), (4, 4), (9, 4)])

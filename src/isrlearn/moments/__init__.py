@@ -7,20 +7,17 @@ from isrlearn.moments._cells import (
     AllMoments as AllMoments,
     CellMoments,
 )
-from isrlearn.moments._comparison import (
-    TINY_CELL_ROWS as TINY_CELL_ROWS,
-    class_positions as class_positions,
-    comparable as comparable,
-    refuse_underflow as refuse_underflow,
-)
 from isrlearn.moments._evidence import (
     FEW_COORDINATES as FEW_COORDINATES,
     ROWS_PER_COORDINATE as ROWS_PER_COORDINATE,
+    TINY_CELL_ROWS as TINY_CELL_ROWS,
     CellEvidence as CellEvidence,
     Conditioned as Conditioned,
     Evidence as Evidence,
     Frame as Frame,
+    class_positions as class_positions,
     common_coefs as common_coefs,
+    comparable as comparable,
     covariance_evidence as covariance_evidence,
     degrees_of_freedom as degrees_of_freedom,
     eigen_system as eigen_system,
@@ -34,6 +31,7 @@ from isrlearn.moments._evidence import (
     mean_evidence as mean_evidence,
     noise_frame as noise_frame,
     principal_axes as principal_axes,
+    refuse_underflow as refuse_underflow,
     rounding_errors as rounding_errors,
     total_covariance as total_covariance,
     unit_of_weight as unit_of_weight,

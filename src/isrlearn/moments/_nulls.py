@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isrlearn.moments._cells import CellMoments
-from isrlearn.moments._comparison import CellTable
 from isrlearn.moments._evidence import (
     CellEvidence,
+    CellTable,
     Conditioned,
     Evidence,
     Frame,

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from isrlearn.moments._cells import CellMoments
-from isrlearn.moments._comparison import CellTable
 from isrlearn.moments._evidence import (
     CellEvidence,
+    CellTable,
     Evidence,
     Frame,
     covariance_evidence,
