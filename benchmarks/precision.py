@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.linear_model import RidgeClassifier
 from threadpoolctl import threadpool_limits
 
-import isrlearn.rows._blocks as blocks
+import isrlearn.moments._sums as blocks
 from isrlearn import ISR, CellMoments, ISRClassifier, ISRCov, ISRMean
 from isrlearn.exceptions import PrecisionWarning
 

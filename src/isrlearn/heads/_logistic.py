@@ -129,8 +129,9 @@ class LogisticHead(LogisticRegression):
 
     def _fit_by_scikit_learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit with options that need scikit-learn's own solvers, in the same coordinates."""
-        few = np.shape(X)[-1] <= FEW_COORDINATES
-        if not few and not is_scaled(self):
+        n_rows, d = np.shape(X)[0], np.shape(X)[-1]
+        as_they_are = d > FEW_COORDINATES or n_rows < ROWS_PER_COORDINATE * d or self.warm_start
+        if as_they_are and not is_scaled(self):
             return super().fit(X, y, sample_weight)
         rows = check_rows(X, y, None, sample_weight, estimator=self)
         check_classification_targets(rows.y)
@@ -152,7 +153,8 @@ class LogisticHead(LogisticRegression):
         solver.fit(Z, rows.y, rows.sample_weight)
         known = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
         self.__dict__.update({k: v for k, v in vars(solver).items() if k.endswith("_")} | known)
-        self.coef_, self.intercept_ = inside.unmapped(solver.coef_, solver.intercept_)
+        coef, bias = inside.unmapped(solver.coef_, solver.intercept_)
+        self.coef_, self.intercept_ = coef.astype(rows.X.dtype), bias.astype(rows.X.dtype)
         return self
 
     def __sklearn_tags__(self) -> Tags:

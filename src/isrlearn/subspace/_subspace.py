@@ -75,7 +75,9 @@ class Subspace:
     scale: float = 0.0
 
     def __post_init__(self) -> None:
-        shape: Any = np.shape(self.directions)
+        given = self.directions
+        plain = isinstance(given, np.ndarray)
+        shape: Any = np.shape(given if plain else as_numbers(given, "directions"))
         if len(shape) != 2:
             raise ValueError(
                 f"directions has shape {shape}, but must have one row for each direction."
