@@ -7,7 +7,7 @@ import pytest
 from conftest import draw_rows, says
 
 from isrlearn import CellMoments
-from isrlearn.moments import _cells
+from isrlearn.moments import AddCells, AddMoments, _cells
 from isrlearn.moments._sums import FEW_CELLS
 from isrlearn.rows._validation import check_rows
 
@@ -274,3 +274,48 @@ def test_weights_that_overflow_are_refused_with_their_sum():
         "sums of squares overflow: scale sample_weight, or the features."
     ):
         CellMoments.from_rows(rows, y, [0, 0, 1], np.array([3e30, 2e30, 1.0]))
+
+
+# --- all rows, also those of unknown environment
+
+
+@pytest.mark.parametrize("second_order", [True, False])
+@pytest.mark.parametrize("unknown", [True, False])
+def test_all_moments_are_those_of_cells_and_by_class_of_other_rows(random, second_order, unknown):
+    rows, y, e = draw_rows(random.integers(2**31))
+    known, weights = np.arange(len(rows)) % 3 > 0, random.uniform(0.5, 2, len(rows))
+    e = np.where(known, e, None) if unknown else e
+    known = known if unknown else np.ones(len(rows), dtype=bool)
+    checked, how = check_rows(rows, y, e, weights), {"second_order": second_order}
+    cells = CellMoments.from_rows(rows[known], y[known], e[known], weights[known], **how)
+    others = CellMoments.empty(5, **how)
+    if not second_order:  # one pass over all rows looks at all of them
+        cells.largest = np.abs(rows).max(axis=0)
+    if unknown:
+        one = np.zeros(np.sum(~known), dtype=int)
+        others = CellMoments.from_rows(rows[~known], y[~known], one, weights[~known], **how)
+    assert_same(AddCells(second_order)(checked), cells)
+    whole = AddMoments(second_order)(checked)
+    half, rest = (AddMoments(second_order)(checked.take(slice(i, None, 2))) for i in (0, 1))
+    added = half + rest
+    half += rest
+    for found in (whole, added, half):
+        assert found.n_rows == len(rows)
+        assert_same(found.known, cells)
+        assert_same(found.others, others)
+        for part in (found.known, found.others):
+            assert part.class_index.dtype == part.classes.dtype == np.intp
+
+
+def test_rows_of_no_cell_must_be_finite_too():
+    places = ["lab", "lab", None, None]
+    rows = X.copy()
+    rows[2:] = 1e308  # sums overflow, which is no error
+    found = CellMoments.from_checked(unlooked(rows, places))
+    np.testing.assert_array_equal(found.means, [X[:2].mean(axis=0)])
+    rows[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN in column\(s\) \[1\]"):
+        CellMoments.from_checked(unlooked(rows, places))
+    one = unlooked(np.where(np.arange(4)[:, None] == 3, np.nan, X), PLACES)
+    with pytest.raises(ValueError, match="NaN"):
+        CellMoments.from_checked(one)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isrlearn import RankChoice, RankStep
-from isrlearn.moments._evidence import FEW_COORDINATES, Evidence, Frame
+from isrlearn.moments._evidence import FEW_COORDINATES, CellEvidence, Evidence, Frame
 from isrlearn.subspace._rank_statistics import (
     EQUAL,
     TIE,
@@ -17,7 +17,7 @@ from isrlearn.subspace._rank_statistics import (
     p_value,
     standardise,
 )
-from isrlearn.subspace._rank_test import _Test, _Tests, choose_rank
+from isrlearn.subspace._rank_test import RankTest, _Test, _Tests, choose_rank
 
 MANY = FEW_COORDINATES + 1
 
@@ -268,3 +268,50 @@ def test_a_notebook_shows_every_step():
         ["removed before", "p", "p of means", "p of covariances", "level", "removed after"],
         ["2", "0.25", "1e-05", "–", "0.05", "1"],
     ]
+
+
+# --- from evidence to a rank
+
+
+def drawn_evidence(random, n=60):
+    """Two cells that differ in the first of three white coordinates, and their null."""
+    frame = Frame(np.eye(3), np.eye(3), 3)
+    means, covariances = random.normal(size=(n, 2, 3)), random.normal(size=(n, 2, 3, 3))
+    covariances += np.swapaxes(covariances, -1, -2)
+    observed = Evidence(means[0] + [30, 0, 0] * np.array([[1], [-1]]), covariances[0])
+    null = Evidence(means[1:], covariances[1:])
+    return CellEvidence(None, None, frame, observed, 1e4), null
+
+
+def first_coordinates(rank):
+    return np.eye(3)[:rank]
+
+
+@pytest.mark.parametrize("orders", ["both", "means", "covariances"])
+def test_a_rank_test_keeps_what_it_was_made_of(random, orders):
+    evidence, null = drawn_evidence(random)
+    test = RankTest(evidence, null, 0.05)
+    choice, kept = test.choose(first_coordinates, most=2, orders=orders)
+    how = {"alpha": 0.05, "most": 2, "n_rows": 1e4, "orders": orders}
+    expected = choose_rank(evidence.observed, null, evidence.frame, first_coordinates, **how)
+    assert repr(choice) == repr(expected)  # figures that were not tested are NaN
+    assert kept.observed is evidence.observed and kept.frame is evidence.frame
+    assert kept.n_rows == 1e4 and kept.orders == orders
+    for part, whole in zip(kept.null, null, strict=True):
+        assert part.dtype == np.float32
+        np.testing.assert_array_equal(part, whole.astype(np.float32))
+    default, _ = test.choose(first_coordinates, most=2)
+    both, _ = test.choose(first_coordinates, most=2, orders="both")
+    assert repr(default) == repr(both)
+
+
+def test_where_no_feature_varies_there_is_no_rank_to_find(random):
+    evidence, null = drawn_evidence(random)
+    frame = Frame(np.empty((3, 0)), np.empty((0, 3)), 0)
+    choice, kept = RankTest(evidence._replace(frame=frame), null, 0.05).choose(None, most=2)
+    assert choice == RankChoice(0, 0.05, 0, ())
+    assert kept is None
+    one = evidence._replace(frame=evidence.frame._replace(n_leading=1))
+    one = one._replace(observed=Evidence(one.observed.means, one.observed.covariances[:, :1, :1]))
+    null = Evidence(null.means, null.covariances[:, :, :1, :1])
+    assert RankTest(one, null, 0.05).choose(first_coordinates, most=2)[1] is not None
