@@ -50,6 +50,11 @@ def test_chunks_of_rows_with_weights_add_up(random, second_order):
     for part in parts:
         grown.update(rows[part], y[part], e[part], weights[part])
     assert_same(grown, whole)
+    in_place = CellMoments.empty(5, second_order=second_order)
+    for part in parts:
+        chunk = rows[part], y[part], e[part], weights[part]
+        in_place += CellMoments.from_rows(*chunk, second_order=second_order)
+    assert_same(in_place, whole)
     added = sum(
         CellMoments.from_rows(rows[p], y[p], e[p], weights[p], second_order=second_order)
         for p in parts
@@ -303,6 +308,7 @@ def test_all_moments_are_those_of_cells_and_by_class_of_other_rows(random, secon
         assert found.n_rows == len(rows)
         assert_same(found.known, cells)
         assert_same(found.others, others)
+        assert found.others.environments.dtype == np.intp
         for part in (found.known, found.others):
             assert part.class_index.dtype == part.classes.dtype == np.intp
 
@@ -313,6 +319,9 @@ def test_rows_of_no_cell_must_be_finite_too():
     rows[2:] = 1e308  # sums overflow, which is no error
     found = CellMoments.from_checked(unlooked(rows, places))
     np.testing.assert_array_equal(found.means, [X[:2].mean(axis=0)])
+    rows[2:, 0] = np.inf, -np.inf
+    with pytest.raises(ValueError, match=r"infinity in column\(s\) \[0\]"):
+        CellMoments.from_checked(unlooked(rows, places))
     rows[2, 1] = np.nan
     with pytest.raises(ValueError, match=r"NaN in column\(s\) \[1\]"):
         CellMoments.from_checked(unlooked(rows, places))

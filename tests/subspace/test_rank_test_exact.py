@@ -300,7 +300,8 @@ def test_a_rank_test_keeps_what_it_was_made_of(random, orders):
     for part, whole in zip(kept.null, null, strict=True):
         assert part.dtype == np.float32
         np.testing.assert_array_equal(part, whole.astype(np.float32))
-    default, _ = test.choose(first_coordinates, most=2)
+    default, kept = test.choose(first_coordinates, most=2)
+    assert kept.orders == "both"
     both, _ = test.choose(first_coordinates, most=2, orders="both")
     assert repr(default) == repr(both)
 

@@ -292,3 +292,8 @@ def test_a_notebook_shows_the_largest_weights():
         ["1", "12.35", "x3 +0.70, x1 -0.50, x2 +0.50"],
         ["2", "-2", "x4 +1.00, x0 +0.00, x1 +0.00"],
     ]
+
+
+def test_directions_that_are_text_are_named():
+    with says("directions='x' is text, but an array is needed: give numbers."):
+        Subspace("x", "x", np.zeros(3), np.zeros(3))
