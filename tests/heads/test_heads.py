@@ -95,18 +95,16 @@ def test_bad_parameters_of_the_head_are_named(random, name, value):
         LogisticHead(**{name: value}).fit(X, y)
 
 
-def problem_of(n_features, n_classes, strength, total=1.0):
+def problem_of(n_features, strength, total=1.0):
     coordinates = HeadCoordinates(Subspace.nothing(n_features), np.zeros(n_features))
-    return Problem(coordinates, 1 if n_classes == 2 else n_classes, strength, total)
+    return Problem(coordinates, 1, strength, total)
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_newton_ends_where_scikit_learn_does(random, n_classes):
+def test_newton_ends_where_scikit_learn_does(random):
     X = random.normal(size=(300, 5))
-    y = (X[:, 0] + random.normal(size=300) > np.linspace(-1, 1, n_classes - 1)[:, None]).sum(axis=0)
+    y = (X[:, 0] + random.normal(size=300) > 0.5).astype(int)
     weights, C = random.uniform(0.1, 2, 300), 0.3
-    problem = problem_of(5, n_classes, 1 / (C * weights.sum()), weights.sum())
-    found = newton(X, y, weights, problem)
+    found = newton(X, y, weights, problem_of(5, 1 / (C * weights.sum()), weights.sum()))
     expected = LogisticRegression(C=C, tol=1e-10, max_iter=5000).fit(X, y, weights)
     np.testing.assert_allclose(found.weight, expected.coef_, atol=1e-5)
     np.testing.assert_allclose(found.bias, expected.intercept_, atol=1e-5)
@@ -115,7 +113,7 @@ def test_newton_ends_where_scikit_learn_does(random, n_classes):
 
 def test_newton_runs_away_where_there_is_no_optimum(random):
     X = random.normal(size=(500, 2))
-    found = newton(X, (X[:, 0] > 0).astype(int), np.full(500, 1 / 500), problem_of(2, 2, 0.0))
+    found = newton(X, (X[:, 0] > 0).astype(int), np.full(500, 1 / 500), problem_of(2, 0.0))
     assert found is None or np.abs(X @ found.weight.T).max() > 10
 
 
@@ -237,3 +235,43 @@ def test_classes_with_the_same_mean_are_no_error(random, n_features):
     head = LogisticHead(C="scale").fit(X, y)
     np.testing.assert_allclose(head.predict_proba(X), 0.5, atol=1e-6)
     assert np.isfinite(LogisticHead(C="scale").fit(np.ones_like(X), y).coef_).all()
+
+
+# --- options that need scikit-learn's own solvers
+
+
+PLAIN = {"class_weight": "balanced"}
+
+
+@pytest.mark.parametrize("X", ["file.csv", None, 3.0, {}, [1.0, 2.0]])
+def test_what_is_no_table_is_refused_by_name_whatever_the_options(X):
+    for options in ({}, PLAIN):
+        with pytest.raises((TypeError, ValueError), match="X|array"):
+            LogisticHead(**options).fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("C", [None, [1], -1.0, "x"])
+def test_a_bad_penalty_is_named_whatever_the_options(random, C):
+    X, y, _ = draw(random)
+    for options in ({}, PLAIN, {"solver": "newton-cg"}):
+        with pytest.raises(ValueError, match="'C' parameter"):
+            LogisticHead(C=C, **options).fit(X, y)
+
+
+def test_a_dual_problem_is_not_solved_as_another(random):
+    X, y, _ = draw(random)
+    with pytest.raises(ValueError, match="dual"):
+        LogisticHead(dual=True).fit(X, y)
+
+
+def test_without_a_penalty_the_weights_of_several_classes_add_up_to_nothing(random):
+    X, y = random.normal(size=(300, 6)), random.integers(3, size=300)
+    head = LogisticHead(C=np.inf, tol=1e-6, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(head.coef_.sum(axis=0), 0, atol=1e-8)
+
+
+def test_constant_features_warn_of_nothing(random):
+    _, y, _ = draw(random)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LogisticHead(**PLAIN).fit(np.zeros((len(y), 3)), y)

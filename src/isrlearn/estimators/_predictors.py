@@ -328,7 +328,10 @@ class ISRClassifier(ClassifierMixin, ISRPredictor):
         second_order = isr._second_order or needs_scatters(head, source.n_features)
         moments = source.total(AddMoments(second_order))
         refuse_continuous(moments.known.classes, "y", "use ISRRegressor, or bin it to classes")
-        self.isr_ = isr._fit_source(source, given, moments.known)
+        known = moments.known
+        if isinstance(source, InMemory) and not isr._second_order:  # scatters are the head's alone
+            known = replace(known, scatters=None)
+        self.isr_ = isr._fit_source(source, given, known)
         subspace = self.isr_.subspace_
         self.head_ = fit_from_sums(clone(head), source, subspace, moments, scheme)
         return self

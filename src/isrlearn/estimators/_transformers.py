@@ -341,9 +341,8 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
             A report to print or to show in a notebook. Tests and intervals need
             ``n_spurious="auto"``.
         """
-        found = self._result()
         return diagnose(
-            found,
+            self._condense(),
             self.moments_,
             method=type(self).__name__,
             orders=self._orders,
@@ -363,12 +362,18 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
         return self._found
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy on disk keeps: of null draws what they say."""
-        state = dict(super().__getstate__())
-        found = state.get("_found")
-        if found is not None:
-            state["_found"] = found._replace(workings=chance_of(found))
-        return state
+        """Return what a copy keeps: of null draws what they say, and from then on no more here."""
+        if getattr(self, "_found", None) is not None:
+            self._condense()
+        return dict(super().__getstate__())
+
+    def _condense(self) -> Recovery:
+        """Return what was found; of null draws what they say is worked out once, and kept."""
+        found = self._result()
+        chance = chance_of(found)
+        if chance is not found.workings:
+            self._found = found = found._replace(workings=chance)
+        return found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

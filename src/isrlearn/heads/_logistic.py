@@ -32,7 +32,7 @@ from isrlearn.moments import (
     frame_of,
     in_safe_precision,
 )
-from isrlearn.rows import InMemory, RowSource, check_rows, refuse_sparse
+from isrlearn.rows import InMemory, RowSource, as_rows, check_rows, refuse_sparse
 from isrlearn.subspace import Subspace
 from isrlearn.typing import Float64Array, FloatArray
 
@@ -46,7 +46,6 @@ RIDGE: Final = 0.1
 """That penalty, for classes whose means have variance one. Chosen on training rows alone: the worst
 seen group, cross-fitted, peaks between 0.03 and 0.1 (``benchmarks/unseen.py ridge``)."""
 ROUNDED: Final = 8.0  # multiples of the rounding error that are no difference
-MOST_NEWTON: Final = 100  # weights whose second derivatives are formed
 MAPPED_BYTES: Final = 2**28  # of rows of which a copy is made, in the coordinates of the head
 SAMPLE_ROWS: Final = 50  # of each weight, for the start and the curvature
 LEAST_SAMPLE: Final = 20_000
@@ -129,10 +128,12 @@ class LogisticHead(LogisticRegression):
 
     def _fit_by_scikit_learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit with options that need scikit-learn's own solvers, in the same coordinates."""
-        n_rows, d = np.shape(X)[0], np.shape(X)[-1]
+        X = as_rows(X)
+        n_rows, d = np.shape(X)
         as_they_are = d > FEW_COORDINATES or n_rows < ROWS_PER_COORDINATE * d or self.warm_start
         if as_they_are and not is_scaled(self):
             return super().fit(X, y, sample_weight)
+        (clone(self).set_params(C=1.0) if is_scaled(self) else self)._validate_params()
         rows = check_rows(X, y, None, sample_weight, estimator=self)
         check_classification_targets(rows.y)
         names = LogisticRegression().get_params()  # a subclass may have others
@@ -147,9 +148,10 @@ class LogisticHead(LogisticRegression):
         inside = problem.coordinates
         if is_scaled(self):
             solver.set_params(C=1 / (RIDGE * problem.total))
-        Z = inside.mapped(in_safe_precision(rows.X))
-        if Z.shape[1] <= FEW_COORDINATES and self.solver == "lbfgs":
-            solver.set_params(solver="newton-cholesky", tol=min(self.tol, SOLVED))
+        few = inside.n_coordinates <= FEW_COORDINATES
+        Z = inside.mapped(rows.X.astype(np.float64) if few else in_safe_precision(rows.X))
+        if self.solver == "lbfgs":
+            solver.set_params(tol=min(self.tol, SOLVED))
         solver.fit(Z, rows.y, rows.sample_weight)
         known = {k: v for k, v in self.__dict__.items() if k.endswith("_in_")}
         self.__dict__.update({k: v for k, v in vars(solver).items() if k.endswith("_")} | known)
@@ -213,8 +215,8 @@ def _why_not_plain(head: LogisticRegression) -> str:
         return f"solver={head.solver!r} needs all rows at once; 'lbfgs' does not"
     if head.penalty not in ("l2", "deprecated") or head.l1_ratio not in (None, 0, 0.0):
         return f"penalty={head.penalty!r}, l1_ratio={head.l1_ratio!r} is not the ridge penalty"
-    if head.warm_start or head.class_weight is not None:
-        return "warm_start and class_weight need all rows at once"
+    if head.warm_start or head.class_weight is not None or head.dual:
+        return "warm_start, class_weight and dual need all rows at once"
     return ""
 
 
@@ -268,7 +270,7 @@ class _Logistic:
         X = in_safe_precision(rows.X)
         few = inside.n_coordinates <= FEW_COORDINATES
         Z = inside.mapped(inside.subspace.project(X.astype(np.float64) if few else X))
-        if np.prod(problem.shape) <= MOST_NEWTON:
+        if few and problem.n_vectors == 1:
             found = newton(Z, *labels(slice(None)), problem)
             if found is not None:
                 return found

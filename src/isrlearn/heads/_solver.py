@@ -152,7 +152,7 @@ class Problem:
 def newton(
     Z: FloatArray, codes: IntArray, weights: Float64Array | None, problem: Problem
 ) -> Solution | None:
-    """Minimise the objective of rows that are mapped, by Newton's method; None where it fails.
+    """Minimise the objective of two classes by Newton's method, on rows; None where it fails.
 
     A step is halved until the slope along it falls by half, or changes its sign by no more.
 
@@ -165,14 +165,13 @@ def newton(
     weights : ndarray of shape (n,) or None
         Weights; None for ones.
     problem : Problem
-        What is minimised. Its second derivatives, (m (q + 1))², are formed.
+        What is minimised. Its second derivatives, (q + 1)², are formed.
     """
     m, p = problem.shape
     columns = np.column_stack([Z, np.full(len(Z), float(problem.fit_intercept))])
     own = (np.ones(len(Z)) if weights is None else weights) / problem.total
     ridge = np.full((m, p), problem.strength)
     ridge[:, -1] = float(not problem.fit_intercept)
-    bias = np.arange(p - 1, m * p, p)
 
     def slope_at(point: Float64Array) -> tuple[Float64Array, Float64Array]:
         scores = columns @ point.T
@@ -187,8 +186,6 @@ def newton(
             return Solution(point[:, :-1], point[:, -1], n_steps, steepest)
         curvature = curvature_of(columns, shares_of(scores), own)
         curvature[np.diag_indices(m * p)] += ridge.ravel()
-        if m > 1:  # a constant added to every bias changes nothing: the matrix would be singular
-            curvature[np.ix_(bias, bias)] += 1 / m
         try:
             step = np.linalg.solve(curvature, slope.ravel()).reshape(m, p)
         except np.linalg.LinAlgError:
