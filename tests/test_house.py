@@ -201,6 +201,21 @@ def test_an_idea_has_one_home():
     assert not [where for where in bodies.values() if len(where) > 1]
 
 
+@pytest.mark.parametrize("name", INNER)
+def test_a_package_offers_no_name_that_two_of_its_modules_define(name):
+    """Else which of them is offered would be chance."""
+    offered = {names[-1] for names in imports(SOURCE / name / "__init__.py")}
+    defined = []
+    for path in (SOURCE / name).glob("_*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path.name != "__init__.py":
+            assigned = [n for n in tree.body if isinstance(n, ast.Assign | ast.AnnAssign)]
+            left = [part for n in assigned for part in getattr(n, "targets", None) or [n.target]]
+            targets = {t.id for part in left for t in ast.walk(part) if isinstance(t, ast.Name)}
+            defined += targets | {node.name for node in definitions(path)}
+    assert not {own for own in offered if defined.count(own) > 1}
+
+
 def test_the_logistic_loss_has_one_home():
     """Probabilities of a fitted model are no loss."""
     allowed = {SOURCE / "heads" / "_loss.py", SOURCE / "baselines" / "_rival.py"}

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from isrlearn.rows import BLOCK_BYTES, WIDE, block_rows
+from isrlearn.rows import WIDE, block_rows
 from isrlearn.typing import Float64Array, FloatArray, IntArray
 
+BLOCK_BYTES: Final = 2**22  # of a block: what a cache holds
 ROWS_OF_STACK: Final = 128  # a product that no thread would be started for, by an old BLAS too
 FEW_CELLS: Final = 32  # whose means are one product with their indicators
 FAR: Final = 16.0  # spreads between mean and zero beyond which sums in single precision lose digits

@@ -1,7 +1,6 @@
 """What was given, checked and encoded once: rows, labels, environments, weights, parameters."""
 
 from isrlearn.rows._device import (
-    BLOCK_BYTES as BLOCK_BYTES,
     block_rows_on_device as block_rows_on_device,
     blocks as blocks,
     float_type as float_type,

@@ -1,13 +1,12 @@
 """Arrays by name that were saved once and may be anyone's now: their types and shapes."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from isrlearn.rows._features import LARGEST
 from isrlearn.typing import Float64Array, IntArray, LabelArray
-
-LARGEST: Final = 1e150  # what can be squared and summed in float64
 
 
 def require_names(arrays: Mapping[str, Any], names: Iterable[str], what: str) -> None:

@@ -20,7 +20,6 @@ from isrlearn.rows._features import as_rows
 from isrlearn.rows._validation import Rows, check_rows
 
 CHUNK_BYTES: Final = 2**25
-BLOCK_BYTES: Final = 2**22  # of a block of rows: what a cache holds
 MOST_BLOCK_BYTES: Final = 2**27
 WIDE: Final = 256  # features beyond which products keep the precision of the rows
 ROWS_PER_FEATURE: Final = 8  # of a block of many features, so that products outweigh their sum
