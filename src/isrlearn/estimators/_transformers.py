@@ -17,7 +17,7 @@ from isrlearn.display import brief
 from isrlearn.exceptions import SingleEnvironmentWarning, warn_user
 from isrlearn.moments import (
     FEW_COORDINATES,
-    AddCells,
+    AddMoments,
     AddUnits,
     CellEvidence,
     CellMoments,
@@ -194,8 +194,10 @@ class ISRTransformer(SubspaceAttributes, OneToOneFeatureMixin, TransformerMixin,
 
         Without word on whether environments were given, they were if one is known.
         """
-        if moments is None:
-            moments = source.total(AddCells(self._second_order))
+        if moments is None and isinstance(source, InMemory):  # rows of no cell are not added up
+            moments = CellMoments.from_checked(source.rows, second_order=self._second_order)
+        elif moments is None:
+            moments = source.total(AddMoments(self._second_order)).known
         if environments_given is None:
             environments_given = len(moments.environments) > 0
         self._environments_given, self._parts = environments_given, None

@@ -2,7 +2,6 @@
 
 from isrlearn.moments._cells import (
     SMALLEST as SMALLEST,
-    AddCells as AddCells,
     AddMoments as AddMoments,
     AllMoments as AllMoments,
     CellMoments,

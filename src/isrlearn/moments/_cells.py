@@ -151,15 +151,8 @@ class CellMoments:
             result._add_cell_by_cell(rows, codes)
         elif len(rows.X):
             result.weights[:], result.means[:], result.largest = cell_means(*given)
-        if not rows.seen_finite:
-            finite = len(cells) > 0 and bool(np.isfinite(result.means).all())
-            if second_order and not there and result.counts.sum() < len(codes):
-                # Rows of no cell are in no scatter, but must be finite like all others.
-                with np.errstate(over="ignore", invalid="ignore"):
-                    others = rows.X[codes == len(cells)].sum()
-                finite = bool(np.isfinite(result.means).all() and np.isfinite(others))
-            if not finite:
-                refuse_not_finite(rows.X)
+        if not rows.seen_finite and not (len(cells) and np.isfinite(result.means).all()):
+            refuse_not_finite(rows.X)
         result._refuse_overflow()
         return result
 
@@ -198,10 +191,6 @@ class CellMoments:
             return self
         self._merge(chunk)  # no new cell: nothing has to be allocated
         return self
-
-    def __iadd__(self, other: "CellMoments") -> Self:
-        """Add rows in place: a loop allocates nothing."""
-        return self.absorb(other)
 
     def __add__(self, other: "CellMoments") -> Self:
         """Return the moments of the rows of both."""
@@ -459,25 +448,6 @@ class AllMoments:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.known.counts.sum() + self.others.counts.sum())
-
-
-@dataclass(frozen=True)
-class AddCells:
-    """The moments of the rows of known environment.
-
-    Parameters
-    ----------
-    second_order : bool
-        Whether scatters are needed.
-    """
-
-    title: ClassVar = "Moments"
-    works_on_device: ClassVar = True
-    second_order: bool
-
-    def __call__(self, rows: Rows) -> CellMoments:
-        """Return the moments of a chunk."""
-        return CellMoments.from_checked(rows, second_order=self.second_order)
 
 
 @dataclass(frozen=True)
