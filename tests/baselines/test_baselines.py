@@ -78,7 +78,7 @@ def test_gradients_are_those_of_automatic_differentiation(random, method):
     X, positive, codes = draw(random, (7, 20, 33, 12))
     weights, penalty = draw_models(random)
     penalty *= {"iga": 1000, "vrex": 100}.get(method, 1)
-    found = RECIPES[method].gradient(EnvironmentRisk(X, positive, codes, 4), weights, penalty)
+    found = RECIPES[method].gradient(EnvironmentRisk(X, positive, codes), weights, penalty)
     rows, labels = torch.tensor(X), torch.tensor(positive, dtype=torch.float64)
     for t in range(4):
         model = torch.tensor(weights[t], requires_grad=True)
@@ -95,7 +95,7 @@ def gradients_by_hand(X, positive, codes, weights):
 def test_and_mask_is_a_slow_loop(random):
     X, positive, codes = draw(random, (7, 20, 33, 12, 9))
     weights, agreement = draw_models(random, n_models=20)
-    found = and_mask_gradient(EnvironmentRisk(X, positive, codes, 20), weights, agreement)
+    found = and_mask_gradient(EnvironmentRisk(X, positive, codes), weights, agreement)
     for t in range(20):
         slopes = gradients_by_hand(X, positive, codes, weights[t])
         for slope in slopes:
@@ -110,7 +110,7 @@ def test_and_mask_is_a_slow_loop(random):
 def test_and_mask_asks_for_more_than_the_agreement(random):
     X, positive, codes = draw(random)
     weights, _ = draw_models(random)
-    risk = EnvironmentRisk(X, positive, codes, 4)
+    risk = EnvironmentRisk(X, positive, codes)
     assert (and_mask_gradient(risk, weights, np.ones(4)) == 0).all()
     assert (and_mask_gradient(risk, weights, np.zeros(4)) != 0).all()
 
@@ -118,7 +118,7 @@ def test_and_mask_asks_for_more_than_the_agreement(random):
 def test_without_a_penalty_the_mean_of_the_risks_is_left(random):
     X, positive, codes = draw(random)
     weights, _ = draw_models(random)
-    risk = EnvironmentRisk(X, positive, codes, 4)
+    risk = EnvironmentRisk(X, positive, codes)
     expected = [np.mean(gradients_by_hand(X, positive, codes, w), axis=0) for w in weights]
     for method in ("vrex", "iga", "irmv1"):
         assert_close(RECIPES[method].gradient(risk, weights, np.zeros(4)), np.array(expected))
@@ -139,7 +139,7 @@ def test_huge_decision_values_cost_what_they_should(random, dtype):
     X, positive, codes = draw(random)
     X = X.astype(dtype)
     weights = (1e4 * random.normal(size=(3, 6))).astype(dtype)
-    risk = EnvironmentRisk(X, positive, codes, 3)
+    risk = EnvironmentRisk(X, positive, codes)
     gradients, losses = risk.gradients(weights), risk.losses(weights)
     values = X.astype(float) @ weights[:, :-1].T.astype(float) + weights[:, -1]
     costs = np.logaddexp(0, values) - positive[:, None] * values
@@ -156,7 +156,7 @@ def test_huge_decision_values_leave_single_precision_finite(random, method):
     X = X.astype(np.float32)
     weights = (1e4 * random.normal(size=(3, 6))).astype(np.float32)
     penalty = np.full(3, RECIPES[method].default_penalty, np.float32)
-    risk = EnvironmentRisk(X, positive, codes, 3)
+    risk = EnvironmentRisk(X, positive, codes)
     assert np.isfinite(RECIPES[method].gradient(risk, weights, penalty)).all()
     trials = published_trials(method, 3)
     assert np.isfinite(fit_trials(method, 1000 * X, positive, codes, trials, 50)).all()
@@ -189,7 +189,7 @@ def test_and_mask_takes_plain_steps(random):
     X, positive, codes = draw(random)
     trials = published_trials("and-mask", 4)
     found = fit_trials("and-mask", X, positive, codes, trials, 2)
-    risk = EnvironmentRisk(X, positive, codes, 1)
+    risk = EnvironmentRisk(X, positive, codes)
     for t, trial in enumerate(trials):
         w = starting_weights(np.random.RandomState(trial.seed), 5)[None]
         for _ in range(2):

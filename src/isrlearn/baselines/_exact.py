@@ -79,24 +79,25 @@ class ERM(LinearRival):
             raise ValueError(f"scaling={brief(self.scaling)} must be one of {SCALINGS}.")
         rows = check_rows(X, y, environments, estimator=self)
         check_classification_targets(rows.y)
-        X, inside = rows.X, None
-        if self.scaling is not None:
+        X, head = rows.X, LogisticRegression(C=self.C, tol=SOLVED, max_iter=MOST_ITERATIONS)
+        if self.scaling is None:
+            head.fit(X, rows.y)
+            self.coef_, self.intercept_ = (
+                part.astype(np.float64) for part in (head.coef_, head.intercept_)
+            )
+        else:
             mean = X.mean(axis=0, dtype=np.float64)
             forward = self._coordinates(X, mean)
-            nothing = Subspace.nothing(X.shape[1])
-            inside = HeadCoordinates(
-                nothing, mean, forward if forward.size else np.zeros((len(mean), 1))
+            forward = forward if forward.size else np.zeros((len(mean), 1))
+            inside = HeadCoordinates(Subspace.nothing(len(mean)), mean, forward)
+            if inside.n_coordinates <= FEW_COORDINATES:
+                # To the last digits: along some directions the loss is nearly flat.
+                X = X.astype(np.float64)
+                head.set_params(solver="newton-cholesky", tol=NEWTON_SOLVED)
+            head.fit(inside.mapped(X), rows.y)
+            self.coef_, self.intercept_ = inside.unmapped(
+                head.coef_.astype(np.float64), head.intercept_.astype(np.float64)
             )
-            few = inside.n_coordinates <= FEW_COORDINATES
-            X = inside.mapped(X.astype(np.float64) if few else X)
-        few = X.shape[1] <= FEW_COORDINATES and inside is not None
-        # Few weights are found to the last digits: along some directions the loss is nearly flat.
-        how = {"solver": "newton-cholesky", "tol": NEWTON_SOLVED} if few else {"tol": SOLVED}
-        head = LogisticRegression(C=self.C, max_iter=MOST_ITERATIONS, **how).fit(X, rows.y)
-        coef, bias = head.coef_.astype(np.float64), head.intercept_.astype(np.float64)
-        self.coef_, self.intercept_ = (
-            (coef, bias) if inside is None else inside.unmapped(coef, bias)
-        )
         self.classes_ = rows.classes
         return self
 

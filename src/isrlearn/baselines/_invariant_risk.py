@@ -1,5 +1,6 @@
 """Invariant risk minimisation and V-REx on frozen features, for any number of classes."""
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -72,6 +73,8 @@ class PenalisedRival(LastLayerRival):
     """Descend from logistic regression on a risk with a penalty."""
 
     penalty: float
+    _objective: Callable[[GroupLosses, Float64Array, float], tuple[float, Float64Array]]
+    """Value and gradient of what is minimised, at a point and for a penalty."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -85,7 +88,10 @@ class PenalisedRival(LastLayerRival):
         coef, bias = logistic_head(known, self.C, start=self._start)
         start = np.column_stack([coef, bias + coef @ risks.centre])
         found = descent_of(
-            lambda point: self._objective(risks, point), start, most=MOST_ITERATIONS, still=STILL
+            lambda point: self._objective(risks, point, self.penalty),
+            start,
+            most=MOST_ITERATIONS,
+            still=STILL,
         )
         if found.steepest > STEEP:
             warn_user(
@@ -94,9 +100,6 @@ class PenalisedRival(LastLayerRival):
                 ConvergenceWarning,
             )
         return risks.weights_of(found.point)
-
-    def _objective(self, risks: GroupLosses, point: Float64Array) -> tuple[float, Float64Array]:
-        raise NotImplementedError
 
 
 class LastLayerVREx(PenalisedRival):
@@ -140,13 +143,11 @@ class LastLayerVREx(PenalisedRival):
     """
 
     uses = "labels and environments"
+    _objective = staticmethod(extrapolated)
 
     def __init__(self, C: float = 1.0, *, penalty: float = 10.0) -> None:
         super().__init__(C)
         self.penalty = penalty
-
-    def _objective(self, risks: GroupLosses, point: Float64Array) -> tuple[float, Float64Array]:
-        return extrapolated(risks, point, self.penalty)
 
 
 class LastLayerIRM(PenalisedRival):
@@ -192,10 +193,8 @@ class LastLayerIRM(PenalisedRival):
     """
 
     uses = "labels and environments"
+    _objective = staticmethod(invariant)
 
     def __init__(self, C: float = 1.0, *, penalty: float = 100.0) -> None:
         super().__init__(C)
         self.penalty = penalty
-
-    def _objective(self, risks: GroupLosses, point: Float64Array) -> tuple[float, Float64Array]:
-        return invariant(risks, point, self.penalty)

@@ -32,16 +32,13 @@ class EnvironmentRisk:
         Whether a row is of the second class.
     codes : ndarray of shape (n,)
         Environment of each row: 0, ..., E - 1.
-    n_models : int
-        Number of models T.
     """
 
-    def __init__(self, X: FloatArray, positive: BoolArray, codes: IntArray, n_models: int) -> None:
+    def __init__(self, X: FloatArray, positive: BoolArray, codes: IntArray) -> None:
         places = [np.flatnonzero(codes == e) for e in range(int(codes.max()) + 1)]
         self.counts = np.array([len(rows) for rows in places])
         self._columns = [_with_ones(X[rows]) for rows in places]
         self._positive = [positive[rows].astype(X.dtype) for rows in places]
-
         self._targets = [
             columns[:, positive[rows]].sum(axis=1, dtype=np.float64).astype(X.dtype)
             for columns, rows in zip(self._columns, places, strict=True)
@@ -111,20 +108,11 @@ class EnvironmentRisk:
         return self._means(found)
 
     def losses(self, weights: FloatArray) -> FloatArray:
-        """Return :math:`R_e`, (E, T), at the weights of the last `gradients`.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (T, d + 1)
-            The same weights.
-        """
+        """Return :math:`R_e`, (E, T), at `weights` (T, d + 1)."""
         found = []
         for columns, positive in zip(self._columns, self._positive, strict=True):
-            scores, codes = (
-                weights @ columns,
-                np.broadcast_to(positive, (len(weights), len(positive))),
-            )
-            losses, _ = losses_of(scores.reshape(-1, 1), codes.ravel())
+            scores = weights @ columns
+            losses, _ = losses_of(scores.reshape(-1, 1), np.tile(positive, len(weights)))
             found.append(losses.reshape(scores.shape).sum(axis=1))
         return self._means(found)
 

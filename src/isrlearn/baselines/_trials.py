@@ -225,7 +225,7 @@ def train(
         np.array([getattr(trial, name) for trial in trials], X.dtype)
         for name in ("learning_rate", "weight_decay", "penalty")
     )
-    risk = EnvironmentRisk(X, positive, codes, len(trials))
+    risk = EnvironmentRisk(X, positive, codes)
     walk = plain_descent if recipe.plain else adam
     return walk(
         lambda weights: recipe.gradient(risk, weights, penalty),

@@ -259,7 +259,7 @@ class _Logistic:
 
     def solved(self, tol: float, max_iter: int) -> Solution:
         """Return the optimum."""
-        problem: Problem = self.problem
+        problem = self.problem
         how: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
         if not isinstance(self.source, InMemory):
             return descend(problem, self.loss_at, **how, **self._near())
